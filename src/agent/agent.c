@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -27,6 +28,7 @@
 #include "agent/engine.h"
 #include "agent/environ.h"
 #include "agent/hook_function.h"
+#include "agent/modules.h"
 #include "agent/slot.h"
 #include "agent/subinterp.h"
 #include "agent/task.h"
@@ -85,7 +87,7 @@ static void miss(unsigned markers)
 	}
 }
 
-void agent_update_hooks(void)
+static void update_hooks(void)
 {
 	unsigned listeners, left;
 	bool was_busy = agent_thread.busy;
@@ -174,21 +176,6 @@ static bool measured(void)
 	return false;
 }
 
-/* Load the modules that hooks use, so that installing hooks runs no Python code. */
-static bool load_modules(void)
-{
-	static const char *const names[] = { "gc", "_thread", "_frozen_importlib" };
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		struct pyobj *module = agent.py.PyImport_ImportModule(names[i]);
-
-		agent_release(module);
-		if (!module)
-			return false;
-	}
-	return true;
-}
-
 static void read_version(void)
 {
 	struct pyobj *hex = agent.py.PySys_GetObject("hexversion");
@@ -221,18 +208,25 @@ static void at_end(void)
 		early_add_hook(on_another);
 }
 
-void agent_set_up(void)
+static void set_up(void)
 {
 	__typeof__(agent.phase) waiting = AGENT_WAITING;
+	enum modules modules;
 
 	if (!__atomic_compare_exchange_n(&agent.phase, &waiting, AGENT_SETTING_UP, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	agent_thread.busy = true;
+	modules = modules_load();
+	if (modules == MODULES_LATE) {
+		agent.phase = AGENT_WAITING;
+		agent_thread.busy = false;
+		return;
+	}
 	early_stop();
 	agent_why("this CPython refuses to load or call its own modules");
 	if (agent.py.free_threaded)
 		engine_expect_threads();
-	if (measured() && load_modules() && watch_register()) {
+	if (modules == MODULES_READY && measured() && watch_register()) {
 		agent.why[0] = 0;
 		read_version();
 		for (unsigned i = 0; i < AGENT_HOOKS; i++)
@@ -243,12 +237,47 @@ void agent_set_up(void)
 		agent.py.Py_AtExit(at_end);
 		agent.py.PyErr_Clear();
 		agent.phase = AGENT_READY;
-		agent_update_hooks();
+		update_hooks();
 	} else {
 		agent.py.PyErr_Clear();
 		agent.phase = AGENT_OFF;
 	}
 	agent_thread.busy = false;
+}
+
+void agent_block_signals(sigset_t *old, bool faults)
+{
+	static const int spared[] = { 32, 33, 34, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS };
+	enum { OF_LIBC = 3, SPARED = sizeof(spared) / sizeof(*spared) };
+	sigset_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	for (unsigned i = 0; i < (faults ? OF_LIBC : SPARED); i++)
+		((unsigned char *)&all)[(spared[i] - 1) / 8] &= (unsigned char)~(1u << (spared[i] - 1) % 8);
+	sigprocmask(SIG_SETMASK, &all, old);
+}
+
+/*
+ * On the program's main thread a signal's handler would run in the midst of the agent's Python, and what it raises, as Ctrl-C does,
+ * be lost there.
+ */
+static void undisturbed(void (*fn)(void))
+{
+	sigset_t old;
+
+	agent_block_signals(&old, false);
+	fn();
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+void agent_set_up(void)
+{
+	undisturbed(set_up);
+}
+
+void agent_update_hooks(void)
+{
+	undisturbed(update_hooks);
 }
 
 /* Is this thread in Python's main interpreter, with the GIL, between its start and its end? */
@@ -365,7 +394,7 @@ bool agent_audits(void)
 	if (agent.audit_hook == AUDIT_NONE && agent.py.PySys_AddAuditHook(on_audit, NULL) == 0)
 		agent.audit_hook = AUDIT_ADDED;
 	agent.py.PyErr_Clear();
-	builtins = agent.py.PyImport_ImportModule("builtins");
+	builtins = modules_get("builtins");
 	if (builtins)
 		agent_release(agent.py.PyObject_CallMethod(builtins, "id", "O", agent.py.none));
 	agent_release(builtins);

@@ -9,6 +9,7 @@
 #define AGENT_H
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,11 +36,14 @@ extern const struct hook hook_monitoring, hook_eval, hook_profile, hook_trace, h
 unsigned agent_supplied_by(const struct hook *hook);
 
 /*
- * With the GIL, in the main interpreter, no exception set.  agent_set_up() is called first; if it fails, the agent does
- * nothing.  agent_update_hooks() installs and removes hooks as the listeners require.
+ * With the GIL, in the main interpreter, no exception set.  agent_set_up() is called first, and again if the program is just
+ * importing what it needs (AGENT_WAITING remains); if it fails, the agent does nothing.  agent_update_hooks() installs and removes
+ * hooks as the listeners require.
  */
 void agent_set_up(void);
 void agent_update_hooks(void);
+/* Block the program's signals in this thread, those of @faults, too, but not those that a C library sends to all threads. */
+void agent_block_signals(sigset_t *old, bool faults);
 /* The markers that have listeners, as enum want.  Needs no GIL. */
 unsigned agent_listeners(void);
 /* Are the hooks out of date?  Needs no GIL. */

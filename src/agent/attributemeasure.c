@@ -5,6 +5,7 @@
  */
 #include "agent/agent.h"
 #include "agent/attribute.h"
+#include "agent/modules.h"
 
 enum { FILE_INPUT = 257, TYPE_SIZE = 1200, OBJECT_SIZE = 200 };
 
@@ -313,7 +314,7 @@ void attribute_measure(void)
 	};
 	const struct capi *py = &agent.py;
 	struct pyobj *globals = py->PyDict_New(), *code = py->Py_CompileString(source, "<dtap>", FILE_INPUT);
-	struct pyobj *builtins = py->PyImport_ImportModule("builtins"), *result = NULL;
+	struct pyobj *builtins = modules_get("builtins"), *result = NULL;
 	bool good = globals && code && builtins && !py->PyDict_SetItemString(globals, "__builtins__", builtins) &&
 		    !py->PyDict_SetItemString(globals, "builtins", builtins);
 

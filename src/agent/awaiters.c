@@ -15,6 +15,7 @@
  */
 #include "agent/awaiters.h"
 
+#include "agent/modules.h"
 #include "agent/pyframes.h"
 #include "agent/pyframes_priv.h"
 #include "agent/task_priv.h"
@@ -554,7 +555,7 @@ void awaiters_measure(struct task_state *t, struct pyobj *module)
 	enum { FILE_INPUT = 257 };
 	const struct capi *py = &agent.py;
 	struct pyobj *code = py->Py_CompileString(source, "<dtap>", FILE_INPUT), *space = py->PyDict_New();
-	struct pyobj *future = py->PyObject_GetAttrString(module, "Future"), *builtins = py->PyImport_ImportModule("builtins");
+	struct pyobj *future = py->PyObject_GetAttrString(module, "Future"), *builtins = modules_get("builtins");
 	struct pyobj *result = NULL;
 
 	if (code && space && future && builtins && !py->PyDict_SetItemString(space, "Future", future) &&

@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 #include "agent/frame.h"
+#include "agent/modules.h"
 #include "agent/object.h"
 #include "agent/variable.h"
 #include "vm/memory.h"
@@ -35,7 +36,7 @@ static bool find_calls(const char *source, uint8_t ops[CCALL_OPS])
 
 void ccall_measure(void)
 {
-	struct pyobj *builtins = agent.py.PyImport_ImportModule("builtins");
+	struct pyobj *builtins = modules_get("builtins");
 
 	state->usable = builtins && find_calls("f(a,a,a,a,a,a,a)\n", state->functions) &&
 			find_calls("o.f(a,a,a,a,a,a,a)\n", state->methods);

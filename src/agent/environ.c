@@ -10,6 +10,7 @@
 
 #include "abi/agent.h"
 #include "agent/agent.h"
+#include "agent/modules.h"
 
 static bool is_separator(char c)
 {
@@ -113,7 +114,7 @@ void environ_hide(void)
 
 	if (!getenv(ABI_AGENT_ENV))
 		return;
-	module = py->PyImport_ImportModule("posix");
+	module = modules_get("posix");
 	own = module ? py->PyObject_GetAttrString(module, "environ") : NULL;
 	if (own) {
 		agent_release(py->PyObject_CallMethod(own, "pop", "yO", ABI_AGENT_ENV, py->none));

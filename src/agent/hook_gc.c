@@ -6,6 +6,7 @@
 
 #include "agent/code.h"
 #include "agent/engine.h"
+#include "agent/modules.h"
 
 static struct pyobj *on_gc(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 
@@ -54,7 +55,7 @@ static unsigned update(unsigned wants)
 
 	if (!!wants == !!agent.gc.callable)
 		return wants;
-	gc = agent.py.PyImport_ImportModule("gc");
+	gc = modules_get("gc");
 	if (gc)
 		callbacks = agent.py.PyObject_GetAttrString(gc, "callbacks");
 	agent.gc.callbacks = callbacks;
@@ -78,7 +79,7 @@ static unsigned update(unsigned wants)
 
 void hook_gc_sub(struct pyobj *dict, bool on)
 {
-	struct pyobj *gc = agent.py.PyImport_ImportModule("gc"), *callable;
+	struct pyobj *gc = modules_get("gc"), *callable;
 	struct pyobj *callbacks = gc ? agent.py.PyObject_GetAttrString(gc, "callbacks") : NULL;
 
 	/* In 3.9 subinterpreters see the main one's list, and have none for their own collections. */

@@ -12,6 +12,7 @@
 
 #include "agent/code.h"
 #include "agent/engine.h"
+#include "agent/modules.h"
 
 static struct pyobj *find_and_load(struct pyobj *self, struct pyobj *const *args, ssize_t nargs);
 
@@ -86,7 +87,7 @@ static unsigned update(unsigned wants)
 
 	if (!!wants == agent.import.on)
 		return wants;
-	importlib = py->PyImport_ImportModule("_frozen_importlib");
+	importlib = modules_get("_frozen_importlib");
 	if (!importlib)
 		return 0;
 	current = py->PyObject_GetAttrString(importlib, "_find_and_load");
@@ -122,7 +123,7 @@ static void wrap(struct pyobj *dict, struct pyobj *importlib, struct pyobj *curr
 
 void hook_import_sub(struct pyobj *dict, bool on)
 {
-	struct pyobj *importlib = agent.py.PyImport_ImportModule("_frozen_importlib");
+	struct pyobj *importlib = modules_get("_frozen_importlib");
 	struct pyobj *current = importlib ? agent.py.PyObject_GetAttrString(importlib, NAME) : NULL;
 	struct pyobj *self = agent.py.PyDict_GetItemString(dict, KEY);
 	struct pyobj *wrapper = self ? agent.py.PyDict_GetItemString(self, "wrapper") : NULL;

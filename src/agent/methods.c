@@ -5,6 +5,8 @@
  */
 #include "agent/methods.h"
 
+#include "agent/modules.h"
+
 static struct capi_method *definition_of(struct pyobj *fn)
 {
 	enum { HEAD_WORDS = 2 };	/* reference count and type; a debug build has two more */
@@ -21,7 +23,7 @@ static struct capi_method *definition_of(struct pyobj *fn)
 
 struct capi_method *methods_find(const char *module_name, const char *name)
 {
-	struct pyobj *module = agent.py.PyImport_ImportModule(module_name);
+	struct pyobj *module = modules_get(module_name);
 	struct pyobj *fn = module ? agent.py.PyObject_GetAttrString(module, name) : NULL;
 	struct capi_method *def = fn ? definition_of(fn) : NULL;
 

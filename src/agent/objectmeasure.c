@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "agent/attribute.h"
 #include "agent/ccall.h"
+#include "agent/modules.h"
 #include "agent/opened.h"
 #include "agent/pyframes.h"
 
@@ -420,7 +421,7 @@ void object_measure(void)
 	code = py->Py_CompileString(source, "<dtap>", FILE_INPUT);
 	see = agent_callable(&methods[0]);
 	kept = agent_callable(&methods[1]);
-	builtins = py->PyImport_ImportModule("builtins");
+	builtins = modules_get("builtins");
 	if (globals && code && see && kept && builtins && !py->PyDict_SetItemString(globals, "see_frame", see) &&
 	    !py->PyDict_SetItemString(globals, "keep", kept) && !py->PyDict_SetItemString(globals, "__builtins__", builtins))
 		result = py->PyEval_EvalCode(code, globals, globals);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/modules.h"
 #include "agent/object.h"
 #include "vm/calls.h"
 #include "vm/memory.h"
@@ -45,7 +46,7 @@ void opened_measure(void)
 	if (!calls_may(ABI_CALLS_OPENED))
 		return;
 	fd = (int)syscall(SYS_memfd_create, "dtap", 1u /* MFD_CLOEXEC */);
-	io = agent.py.PyImport_ImportModule("_io");
+	io = modules_get("_io");
 	if (io && fd >= 0)
 		file = agent.py.PyObject_CallMethod(io, "FileIO", "isi", fd, "rb", 0);
 	if (file)

@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/code.h"
+#include "agent/modules.h"
 
 /* The same in 3.9 and 3.10; qualname_usable() checks that. */
 enum { OP_STORE_NAME = 90, OP_LOAD_CONST = 100, OP_LOAD_NAME = 101, OP_EXTENDED_ARG = 144, NESTING = 64, FILE_INPUT = 257 };
@@ -215,7 +216,7 @@ static void learn_itself(struct pyobj *function, struct pyobj *code)
 
 void qualname_learn(void)
 {
-	struct pyobj *gc = agent.py.PyImport_ImportModule("gc");
+	struct pyobj *gc = modules_get("gc");
 	struct pyobj *objects = gc ? agent.py.PyObject_CallMethod(gc, "get_objects", NULL) : NULL;
 
 	if (objects) {

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "agent/methods.h"
+#include "agent/modules.h"
 #include "agent/tool.h"
 
 enum { THREAD_BYTES = 320, ROWS = 64, CHAIN = 64 };
@@ -370,7 +371,7 @@ bool slot_measure(enum slot_kind kind, capi_tracefunc *fn)
 
 	if (slot->fn_off)
 		return true;
-	sys = agent.py.PyImport_ImportModule("sys");
+	sys = modules_get("sys");
 	if (sys)
 		set = agent.py.PyObject_CallMethod(sys, names[kind].getter, NULL);
 	if (set)

@@ -12,6 +12,7 @@
 #include "agent/task_priv.h"
 
 #include "agent/awaiters.h"
+#include "agent/modules.h"
 #include "agent/pyframes.h"
 #include "agent/reads.h"
 #include "vm/memory.h"
@@ -284,7 +285,7 @@ void task_want(void)
 		agent.tasks.modules = agent.py.PySys_GetObject("modules");
 		if (agent.tasks.modules)
 			agent.py.Py_IncRef(agent.tasks.modules);
-		builtins = agent.py.PyImport_ImportModule("builtins");
+		builtins = modules_get("builtins");
 		agent.tasks.module_type = builtins ? (uint64_t)(uintptr_t)agent_type(builtins) : 0;
 		agent_release(builtins);
 	}

@@ -22,16 +22,17 @@
 #include "agent/control.h"
 #include "agent/early.h"
 #include "agent/engine.h"
+#include "agent/modules.h"
 
-enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10, ANSWER_MS = 1000 };
-enum { LET_GO_NAPS = 30, STAY_MS = 1000, STAY_BRIEFLY_MS = 2, FULL_NAPS = 100 };
+enum { PERIOD_MS = 100, AFTER_END_LOOKS = 19, AFTER_END_FIRST_MS = 10, AGAIN_MS = 5, ANSWER_MS = 1000 };
+enum { LET_GO_NAPS = 30, STAY_MS = 1000, FULL_NAPS = 100 };
 
 /*
  * The thread and the end of the interpreter.  The thread sets taking_gil, then checks closing; at_exit() sets closing,
  * then waits until taking_gil is clear.  This works after agent_set_up(), which registers it.
  *
- * A thread that the end overtakes ends, or sleeps forever (3.14), like a daemon thread; but what such a thread waits for, the
- * import lock or that of the pending calls, is freed nevertheless, and then the thread writes there (CPython's
+ * A thread that the end overtakes ends, or sleeps forever (3.14), like a daemon thread; but what such a thread waits for, as
+ * the lock of the pending calls, is freed nevertheless, and then the thread writes there (CPython's
  * Python/pylifecycle.c).  So the set-up has a pending call before it takes the GIL.  The main thread runs it before it ends the
  * interpreter (Py_FinalizeEx()), and stays in it until the thread is through (let_go()).  If it was stopped to load the agent, it
  * does not go on before that call is queued (watch_hold_main_thread()).
@@ -105,6 +106,11 @@ static bool allocation_is_wrapped(void)
 	return raw.ctx;
 }
 
+bool watch_asks(void)
+{
+	return __atomic_load_n(&agent.watch.asked, __ATOMIC_RELAXED);
+}
+
 static void answer(void)
 {
 	void (*fn)(void) = __atomic_exchange_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST);
@@ -134,22 +140,6 @@ static bool queue_call(void)
 	return !full;
 }
 
-/* May this thread be the one that has the import lock?  The agent's, which imports modules, may wait for that. */
-static bool may_be_importing(void)
-{
-	struct pyobj *type, *value, *traceback, *modules, *imp, *held;
-	bool ret;
-
-	agent.py.PyErr_Fetch(&type, &value, &traceback);
-	modules = agent.py.PySys_GetObject("modules");
-	imp = modules ? agent.py.PyDict_GetItemString(modules, "_imp") : NULL;
-	held = imp ? agent.py.PyObject_CallMethod(imp, "lock_held", NULL) : NULL;
-	ret = !held || agent.py.PyLong_AsLong(held);
-	agent_release(held);
-	agent.py.PyErr_Restore(type, value, traceback);
-	return ret;
-}
-
 /* For how long the main thread may still stay for the set-up, in ms: for a second in all. */
 static long long stay_left(void)
 {
@@ -169,8 +159,6 @@ static void let_go(void)
 	void *thread;
 	int naps = 0;
 
-	if (stay > STAY_BRIEFLY_MS && may_be_importing())
-		stay = STAY_BRIEFLY_MS;		/* the set-up may wait for what this thread does next */
 	if (!stay && !__atomic_load_n(&agent.watch.wants_gil, __ATOMIC_SEQ_CST))
 		return;
 	thread = agent.py.PyEval_SaveThread();
@@ -185,22 +173,35 @@ static void let_go(void)
 		queue_call();
 }
 
+/* answer() without a signal's handler amid it: first those run that wait.  False: one has raised what the program is to get. */
+static bool answer_undisturbed(void)
+{
+	sigset_t old;
+	bool raised;
+
+	agent_block_signals(&old, false);
+	raised = watch_asks() && agent.py.PyErr_CheckSignals();
+	if (!raised)
+		answer();
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return !raised;
+}
+
 /* The main thread runs it between two bytecode instructions. */
 static int pending_call(void *unused)
 {
 	int saved = errno;
+	bool answered;
 
 	(void)unused;
 	__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
-	answer();
-	let_go();
+	answered = answer_undisturbed();
+	if (answered)
+		let_go();
+	else
+		queue_call();
 	errno = saved;
-	return 0;
-}
-
-bool watch_asks(void)
-{
-	return __atomic_load_n(&agent.watch.asked, __ATOMIC_RELAXED);
+	return answered ? 0 : -1;
 }
 
 void watch_answer(void)
@@ -358,6 +359,8 @@ static void *watch(void *unused)
 			timeout_ms = PERIOD_MS;
 		else if (!has_work() && gone(self))
 			return NULL;
+		else if (agent.phase < AGENT_READY)
+			timeout_ms = AGAIN_MS;
 		else if (!control_can_wake(polled))
 			timeout_ms = PERIOD_MS;
 		poll(polled, (unsigned)n, timeout_ms);
@@ -367,18 +370,13 @@ static void *watch(void *unused)
 	return NULL;
 }
 
-/* The thread blocks the program's signals, but not those that a C library sends to all threads. */
 static int start_thread(void)
 {
-	enum { LIBC_FIRST = 32, LIBC_LAST = 34 };
-	sigset_t all, old;
+	sigset_t old;
 	void *thread;
 	int err;
 
-	memset(&all, 0xff, sizeof(all));
-	for (int signal = LIBC_FIRST; signal <= LIBC_LAST; signal++)
-		((unsigned char *)&all)[(signal - 1) / 8] &= (unsigned char)~(1u << (signal - 1) % 8);
-	sigprocmask(SIG_SETMASK, &all, &old);
+	agent_block_signals(&old, true);
 	err = agent.py.pthread_create(&thread, NULL, watch, NULL);
 	if (!err)
 		agent.py.pthread_detach(thread);
@@ -556,7 +554,7 @@ static struct pyobj *at_exit(struct pyobj *self, struct pyobj *const *args, ssiz
 static bool call_at(const char *module_name, const char *function, const char *keyword, struct capi_method *def)
 {
 	const struct capi *py = &agent.py;
-	struct pyobj *module = py->PyImport_ImportModule(module_name), *callable = agent_callable(def);
+	struct pyobj *module = modules_get(module_name), *callable = agent_callable(def);
 	struct pyobj *result = NULL, *fn = NULL, *args = NULL, *kwargs = NULL;
 
 	if (!module || !callable)

@@ -598,16 +598,16 @@ def test_forks_meanwhile(interp, start):
 
 
 ENDS_AMID_SETTING_UP = """
-import sys, time
+import sys, time, _frozen_importlib
 
-class Slow:
-    def find_spec(name, path=None, target=None):
-        if name == "gc":
-            print("begins")
-            time.sleep(0.3)
-            print("goes on")
+def slow(name, *args, quick=_frozen_importlib.ModuleSpec, **more):
+    if name == "gc":
+        print("begins")
+        time.sleep(0.3)
+        print("goes on")
+    return quick(name, *args, **more)
 
-sys.meta_path.insert(0, Slow)
+_frozen_importlib.ModuleSpec = slow
 sys.modules.pop("gc", None)
 sys.stdout.reconfigure(line_buffering=True)
 print("ready")
@@ -616,7 +616,7 @@ sys.stdin.readline()
 
 
 def test_end_amid_set_up(interp, start):
-    """The agent's thread is importing a module when the program ends, which frees what such a thread waits for: the end waits."""
+    """The agent's thread is loading a module when the program ends, which frees what such a thread waits for: the end waits."""
     child = harness.running(start, interp, ENDS_AMID_SETTING_UP)
     tracer = start([ATTACH, AGENT, child.pid], stdout=subprocess.DEVNULL)
     assert child.stdout.readline() == "begins\n"
