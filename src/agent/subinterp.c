@@ -9,6 +9,7 @@
 #include "agent/engine.h"
 #include "agent/eval.h"
 #include "agent/hook_function.h"
+#include "agent/modules.h"
 #include "agent/object.h"
 #include "vm/memory.h"
 
@@ -56,13 +57,22 @@ static bool is_ready(void)
 	return modules && agent.py.PyDict_GetItemString(modules, "__main__");
 }
 
+/* Not while this thread is importing what the hooks need: at the next event it is looked at again. */
+static bool has_modules(void)
+{
+	struct pyobj *gc = modules_get("gc");
+
+	agent_release(gc);
+	return gc;
+}
+
 /* The note is made first: what cannot be noted is not installed. */
 static void update(struct pyobj *dict, long was, unsigned wants)
 {
 	int tool = (int)(was >> NOTE_TOOL) - 1;
 	unsigned changed = ((unsigned)was & NOTE_WANTS) ^ wants;
 
-	if (!note(dict, KEY, wants | (long)(tool + 1) << NOTE_TOOL))
+	if ((changed & hook_gc.serves && !has_modules()) || !note(dict, KEY, wants | (long)(tool + 1) << NOTE_TOOL))
 		return;
 	if (changed & HOOK_MONITORING_SUB && hook_monitoring.usable()) {
 		hook_monitoring_sub(wants & HOOK_MONITORING_SUB, &tool);

@@ -329,7 +329,8 @@ static int attach_named(struct dtap *t, const struct probe_desc *descs, size_t n
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t pid = desc_pid(descs[i].prov);
-		int e = is_named(t, pid) ? supply_attach_pid(t->supply, descs, n, pid, err) : 0;
+		bool named = pid && !is_target(t, pid) && supply_names(t->supply, &descs[i], 1, pid);
+		int e = named ? supply_attach_pid(t->supply, &descs[i], 1, pid, err) : 0;
 
 		/* Of one that does not exist the compiler tells; one that has just begun is followed. */
 		if (e && e != -ESRCH && e != -EAGAIN)

@@ -12,6 +12,9 @@
  *   replaced allocator may also sleep.  glibc's setuid() and similar functions hold the lock of the list of stacks
  *   while they wait for all threads, on a futex on their own stack.  A call that the kernel restarts by itself
  *   (ERESTARTNOINTR: fork, clone) does not wait.  The loader's own system calls are in its own code.
+ * - Of other system calls malloc makes few.  On a virtual machine, where a stop takes longer to arrive than a busy thread does from
+ *   one call to the next, such a thread is always found at the end of a call: those that programs make all the time, and malloc
+ *   never, are safe, unless a signal handler makes them, which can have interrupted malloc.
  *
  * The loader calls the constructors of libraries, too, but allows them to call dlopen.
  */
@@ -22,12 +25,16 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-enum { NEAR = 2048 };	/* bytes of stack to search for the return address of a handler or into the loader */
+/* Bytes of stack to search for the return address of a handler or into the loader; and of a handler, for one that calls much. */
+enum { NEAR = 2048, FAR = 16384 };
 
-/*
- * Could the thread be about to make a system call of malloc's or the loader's?  They are not calls in which a thread waits.
- * malloc reads a single digit of a file of the kernel's (check_may_shrink_heap in glibc's sysdeps/unix/sysv/linux).
- */
+/* malloc reads a single digit of a file of the kernel's (check_may_shrink_heap in glibc's sysdeps/unix/sysv/linux). */
+static bool is_digit_read(const struct remote_thread *t)
+{
+	return t->nr == SYS_read && t->arg[2] == 1 && t->arg[1] - t->sp < NEAR;
+}
+
+/* Could the thread be about to make a system call of malloc's or the loader's?  They are not calls in which a thread waits. */
 static bool may_begin(const struct remote_thread *t)
 {
 	static const int nrs[] = { SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_prctl, SYS_getrandom,
@@ -37,7 +44,7 @@ static bool may_begin(const struct remote_thread *t)
 	for (size_t i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++)
 		if (t->nr == nrs[i])
 			return true;
-	return t->nr == SYS_read && t->arg[2] == 1 && t->arg[1] - t->sp < NEAR;
+	return is_digit_read(t);
 }
 
 /* Was a waiting system call interrupted?  ERESTARTSYS, ERESTARTNOHAND, ERESTART_RESTARTBLOCK (include/linux/errno.h) */
@@ -46,6 +53,27 @@ static bool is_waiting(const struct remote_thread *t)
 	if (t->left && t->result != -EINTR && may_begin(t))
 		return false;
 	return t->nr >= 0 && (t->result == -512 || t->result == -514 || t->result == -516 || t->result == -EINTR);
+}
+
+/* Has it just come back from a call that neither malloc nor glibc's loader makes in the C library? */
+static bool has_called(const struct guest *g, const struct remote_thread *t)
+{
+	static const int nrs[] = {
+		SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg, SYS_recvmmsg,
+		SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_connect, SYS_getsockopt, SYS_setsockopt, SYS_ppoll, SYS_pselect6,
+		SYS_epoll_pwait, SYS_epoll_ctl, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_getdents64,
+		SYS_lseek, SYS_ioctl, SYS_fcntl, SYS_clock_gettime, SYS_getrusage,
+#ifdef __x86_64__
+		SYS_poll, SYS_select, SYS_epoll_wait, SYS_stat, SYS_lstat, SYS_access, SYS_readlink,
+#endif
+	};
+
+	if (g->is_musl || g->has_allocator || t->left || t->nr < 0 || is_digit_read(t))
+		return false;
+	for (size_t i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++)
+		if (t->nr == nrs[i])
+			return true;
+	return false;
 }
 
 static bool may_hold_lock(const struct guest *g, const struct remote_thread *t)
@@ -80,22 +108,23 @@ static bool has_own_tls(pid_t tid, const struct remote_thread *t)
 	       (!arch_remote()->tls_points_back || head[0] == t->tls || head[2] == t->tls);
 }
 
-/* Do the top words of the stack contain a return address to the restorer or into the loader? */
+/* Do the top words of the stack contain a return address to the restorer or, near the top, into the loader? */
 static bool is_called_back(const struct guest *g, pid_t tid, const struct remote_thread *t, enum guest_code code)
 {
-	uint64_t words[NEAR / sizeof(uint64_t)], at = t->sp & ~7ull;
+	uint64_t words[FAR / sizeof(uint64_t)], at = t->sp & ~7ull;
 	const struct target_map *m = guest_map(&g->maps, at);
 	struct iovec here = { words, sizeof(words) }, there = { (void *)(uintptr_t)at, sizeof(words) };
+	bool by_loader = code != GUEST_PYTHON && code != GUEST_LIBC;
 	ssize_t n, i;
 
-	if (!m || t->link == g->restorer || (code != GUEST_PYTHON && guest_code(g, t->link) == GUEST_LOADER))
+	if (!m || t->link == g->restorer || (by_loader && guest_code(g, t->link) == GUEST_LOADER))
 		return true;
 	if (m->end - at < sizeof(words))
 		here.iov_len = there.iov_len = (size_t)(m->end - at);
 	n = process_vm_readv(tid, &here, 1, &there, 1, 0);
 	for (i = 0; i < n / (ssize_t)sizeof(uint64_t); i++)
 		if (words[i] == g->restorer ||
-		    (code != GUEST_PYTHON && guest_code(g, words[i]) == GUEST_LOADER))
+		    (by_loader && i < NEAR / (ssize_t)sizeof(uint64_t) && guest_code(g, words[i]) == GUEST_LOADER))
 			return true;
 	return n < 0;
 }
@@ -116,7 +145,7 @@ const char *safepoint_refusal(const struct guest *g, pid_t tid, const struct rem
 		return "is in the memory allocator";
 	if (is_waiting(t))
 		return may_hold_lock(g, t) ? "waits for a lock in the C library" : NULL;
-	if (code == GUEST_LIBC)
+	if (code == GUEST_LIBC && !has_called(g, t))
 		return "is in the C library";
 	return is_called_back(g, tid, t, code) ? "is in a signal handler or called by the dynamic loader" : NULL;
 }

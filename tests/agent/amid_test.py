@@ -1,5 +1,4 @@
 """A tracer comes amid what the main thread does, whose work the agent may do: the program notices nothing of it."""
-import os
 import subprocess
 
 import pytest
@@ -8,9 +7,9 @@ import harness
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.needs_bpf]
 
-STEP = 1 if os.environ.get("DTAP_MORE") else 2
+STEP = 2
 
-# A process for each line, or each second one; their pids are printed.  Nothing that is imported here is there before.
+# A process for each second line; their pids are printed.  Nothing that is imported here is there before.
 PROGRAM = """
 import os, sys, time
 NAMES = "gc", "atexit", "colorsys"

@@ -47,7 +47,7 @@ def refused(pid, *words, **kwargs):
         assert word in result.out, result
 
 
-BUSY_GUESTS = ("regs", "malloc", "handler")
+BUSY_GUESTS = ("regs", "malloc", "handler", "deep", "calls")
 
 
 @pytest.fixture
@@ -110,9 +110,16 @@ def test_malloc_heavy(guest):
         attached(child.pid)
 
 
+def test_calls_the_kernel_all_the_time(guest):
+    """On a virtual machine it is always found at the end of such a call."""
+    child = guest("calls")
+    for _ in range(5):
+        attached(child.pid)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode, reason", [
-    ("mutex", "waits for a lock in the C library"), ("handler", "is in a signal handler"),
+    ("mutex", "waits for a lock in the C library"), ("handler", "is in a signal handler"), ("deep", "danger"),
     ("stack", "danger")])
 def test_no_safe_point(guest, mode, reason):
     child = guest(mode)

@@ -9,6 +9,8 @@
  *	mask	blocked signals, an alternate stack and a handler; waits for SIGUSR1 and says what of these is left
  *	mutex	waits for a lock as malloc does: no safe point
  *	handler	executes in a signal handler: no safe point
+ *	deep	the same, far down in its stack, and calls the kernel all the time
+ *	calls	calls the kernel all the time, and does nothing else
  *	malloc	allocates and frees all the time
  *	stack	one thread waits for a lock, the other has no room on its stack: no safe point
  *	exec	cannot be stopped for 0.3 s (it waits for a child by vfork), and executes itself then, as "regs"
@@ -26,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -198,6 +201,25 @@ static void in_handler(int sig)
 		;
 }
 
+static void __attribute__((noreturn)) calls(void)
+{
+	struct stat st;
+
+	up();
+	for (;;)
+		stat("/", &st);
+}
+
+static void deep_in_handler(int sig)
+{
+	char much[12000];
+
+	(void)sig;
+	memset(much, 0, sizeof(much));
+	__asm__ volatile ("" : : "r" (much) : "memory");
+	calls();
+}
+
 static void __attribute__((noreturn)) hold_lock(void)
 {
 	int two = 2;
@@ -322,6 +344,11 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "handler")) {
 		signal(SIGUSR1, in_handler);
 		raise(SIGUSR1);
+	} else if (!strcmp(mode, "deep")) {
+		signal(SIGUSR1, deep_in_handler);
+		raise(SIGUSR1);
+	} else if (!strcmp(mode, "calls")) {
+		calls();
 	} else if (!strcmp(mode, "stack")) {
 		little_stack();
 	} else if (!strcmp(mode, "exec")) {
