@@ -41,6 +41,7 @@ struct object {
 struct obj_symtab {
 	struct func *funcs;
 	size_t nfuncs, funcs_cap;
+	bool is_sorted;
 	struct object *objects;
 	size_t nobjects, objects_cap;
 	char *mini;		/* the decompressed .gnu_debugdata */
@@ -262,7 +263,8 @@ static void sort_funcs(struct obj_symtab *t)
 	}
 }
 
-static struct obj_symtab *symtab(struct obj *o)
+/* In no order. */
+static struct obj_symtab *symbols(struct obj *o)
 {
 	struct obj_symtab *t = o->symtab;
 
@@ -273,7 +275,16 @@ static struct obj_symtab *symtab(struct obj *o)
 		add_table(o, t, o->elf, SHT_DYNSYM);
 		add_debugdata(o, t);
 	}
-	sort_funcs(t);
+	return t;
+}
+
+static struct obj_symtab *symtab(struct obj *o)
+{
+	struct obj_symtab *t = symbols(o);
+
+	if (!t->is_sorted)
+		sort_funcs(t);
+	t->is_sorted = true;
 	return t;
 }
 
@@ -364,12 +375,12 @@ static bool same_addr(uint64_t *addr, bool *found, uint64_t next)
 
 static bool is_name(const char *s, const char *name, size_t len)
 {
-	return !strncmp(s, name, len) && !s[len];
+	return *s == *name && !strncmp(s, name, len) && !s[len];
 }
 
 bool obj_symbol(struct obj *o, const char *name, size_t len, uint64_t *addr)
 {
-	const struct obj_symtab *t = symtab(o);
+	const struct obj_symtab *t = symbols(o);
 	bool found = false;
 
 	for (size_t i = 0; i < t->nobjects; i++)
