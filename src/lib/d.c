@@ -327,17 +327,20 @@ static bool is_followed(void *ctx, uint32_t pid)
 /* Load the agent into running processes that the script names. */
 static int attach_named(struct dtap *t, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint32_t pid = desc_pid(descs[i].prov);
-		bool named = pid && !is_target(t, pid) && supply_names(t->supply, &descs[i], 1, pid);
-		int e = named ? supply_attach_pid(t->supply, &descs[i], 1, pid, err) : 0;
+	int e = 0;
 
-		/* Of one that does not exist the compiler tells; one that has just begun is followed. */
-		if (e && e != -ESRCH && e != -EAGAIN)
-			return e;
-		strbuf_clear(err);
+	for (size_t i = 0; i < n && !e; i++) {
+		uint32_t pid = desc_pid(descs[i].prov);
+		struct target *named = NULL;
+
+		if (!pid || is_target(t, pid) || !supply_names(t->supply, &descs[i], 1, pid))
+			continue;
+		/* Of one that is not there, or not this user's, the compiler tells. */
+		if (!target_attach((pid_t)pid, &named, NULL))
+			e = supply_attach(t->supply, &descs[i], 1, named, err);
+		target_free(named);
 	}
-	return 0;
+	return e;
 }
 
 /*

@@ -634,6 +634,8 @@ int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, st
 	bool spared;
 	int e;
 
+	if (s->agents && agents_have(s->agents, target_pid(t)))
+		return 0;
 	if (!needs_agent(s, descs, n, target_pid(t)))
 		return needs_none(s, target_pid(t), err);
 	spared = is_spared(s, descs, n, target_pid(t));
@@ -676,7 +678,7 @@ static int attach_other(struct supply *s, const struct probe_desc *descs, size_t
 
 int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err)
 {
-	return s->agents && agents_have(s->agents, (pid_t)pid) ? 0 : attach_other(s, descs, n, pid, err);
+	return attach_other(s, descs, n, pid, err);
 }
 
 static bool is_selected(const struct supply *s, uint32_t pid)

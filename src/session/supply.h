@@ -101,7 +101,7 @@ int supply_attach(struct supply *s, const struct probe_desc *descs, size_t n, st
 /* The same for all other processes, if descriptions are for any process.  0 or -EINTR; see supply_await(). */
 int supply_attach_all(struct supply *s, const struct probe_desc *descs, size_t n);
 
-/* The same for process @pid, which may have it; -EAGAIN: not now, but supply_follow() will do it. */
+/* The same for process @pid; -EAGAIN: not now, but supply_follow() will do it. */
 int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err);
 
 /*

@@ -115,18 +115,20 @@ static bool is_called_back(const struct guest *g, pid_t tid, const struct remote
 	const struct target_map *m = guest_map(&g->maps, at);
 	struct iovec here = { words, sizeof(words) }, there = { (void *)(uintptr_t)at, sizeof(words) };
 	bool by_loader = code != GUEST_PYTHON && code != GUEST_LIBC;
-	ssize_t n, i;
+	ssize_t got;
+	size_t n;
 
 	if (!m || t->link == g->restorer || (by_loader && guest_code(g, t->link) == GUEST_LOADER))
 		return true;
 	if (m->end - at < sizeof(words))
 		here.iov_len = there.iov_len = (size_t)(m->end - at);
-	n = process_vm_readv(tid, &here, 1, &there, 1, 0);
-	for (i = 0; i < n / (ssize_t)sizeof(uint64_t); i++)
-		if (words[i] == g->restorer ||
-		    (by_loader && i < NEAR / (ssize_t)sizeof(uint64_t) && guest_code(g, words[i]) == GUEST_LOADER))
+	got = process_vm_readv(tid, &here, 1, &there, 1, 0);
+	n = got < 0 ? 0 : (size_t)got / sizeof(uint64_t);
+	for (size_t i = 0; i < n; i++)
+		if ((words[i] == g->restorer && arch_remote()->is_frames(words + i, n - i)) ||
+		    (by_loader && i < NEAR / sizeof(uint64_t) && guest_code(g, words[i]) == GUEST_LOADER))
 			return true;
-	return n < 0;
+	return got < 0;
 }
 
 const char *safepoint_refusal(const struct guest *g, pid_t tid, const struct remote_thread *t)

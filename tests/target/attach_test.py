@@ -47,7 +47,7 @@ def refused(pid, *words, **kwargs):
         assert word in result.out, result
 
 
-BUSY_GUESTS = ("regs", "malloc", "handler", "deep", "calls")
+BUSY_GUESTS = ("regs", "malloc", "handler", "deep", "calls", "left")
 
 
 @pytest.fixture
@@ -110,9 +110,10 @@ def test_malloc_heavy(guest):
         attached(child.pid)
 
 
-def test_calls_the_kernel_all_the_time(guest):
+@pytest.mark.parametrize("mode", ["calls", "left"])
+def test_calls_the_kernel_all_the_time(guest, mode):
     """On a virtual machine it is always found at the end of such a call."""
-    child = guest("calls")
+    child = guest(mode)
     for _ in range(5):
         attached(child.pid)
 

@@ -11,6 +11,7 @@
  *	handler	executes in a signal handler: no safe point
  *	deep	the same, far down in its stack, and calls the kernel all the time
  *	calls	calls the kernel all the time, and does nothing else
+ *	left	the same, with the address at which handlers return left on its stack
  *	malloc	allocates and frees all the time
  *	stack	one thread waits for a lock, the other has no room on its stack: no safe point
  *	exec	cannot be stopped for 0.3 s (it waits for a child by vfork), and executes itself then, as "regs"
@@ -210,6 +211,16 @@ static void __attribute__((noreturn)) calls(void)
 		stat("/", &st);
 }
 
+static void left_over(void)
+{
+	uint64_t action[4 + 64] = { 0 };	/* struct kernel_sigaction: the handler, flags, restorer, mask */
+
+	signal(SIGUSR1, on_signal);
+	syscall(SYS_rt_sigaction, SIGUSR1, NULL, action, 8);
+	__asm__ volatile ("" : : "r" (action) : "memory");
+	calls();
+}
+
 static void deep_in_handler(int sig)
 {
 	char much[12000];
@@ -347,6 +358,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "deep")) {
 		signal(SIGUSR1, deep_in_handler);
 		raise(SIGUSR1);
+	} else if (!strcmp(mode, "left")) {
+		left_over();
 	} else if (!strcmp(mode, "calls")) {
 		calls();
 	} else if (!strcmp(mode, "stack")) {
