@@ -12,9 +12,6 @@
  *   replaced allocator may also sleep.  glibc's setuid() and similar functions hold the lock of the list of stacks
  *   while they wait for all threads, on a futex on their own stack.  A call that the kernel restarts by itself
  *   (ERESTARTNOINTR: fork, clone) does not wait.  The loader's own system calls are in its own code.
- * - Of other system calls malloc makes few.  On a virtual machine, where a stop takes longer to arrive than a busy thread does from
- *   one call to the next, such a thread is always found at the end of a call: those that programs make all the time, and malloc
- *   never, are safe, unless a signal handler makes them, which can have interrupted malloc.
  *
  * The loader calls the constructors of libraries, too, but allows them to call dlopen.
  */
@@ -55,27 +52,6 @@ static bool is_waiting(const struct remote_thread *t)
 	return t->nr >= 0 && (t->result == -512 || t->result == -514 || t->result == -516 || t->result == -EINTR);
 }
 
-/* Has it just come back from a call that neither malloc nor glibc's loader makes in the C library? */
-static bool has_called(const struct guest *g, const struct remote_thread *t)
-{
-	static const int nrs[] = {
-		SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg, SYS_recvmmsg,
-		SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_connect, SYS_getsockopt, SYS_setsockopt, SYS_ppoll, SYS_pselect6,
-		SYS_epoll_pwait, SYS_epoll_ctl, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_readlinkat, SYS_getdents64,
-		SYS_lseek, SYS_ioctl, SYS_fcntl, SYS_clock_gettime, SYS_getrusage,
-#ifdef __x86_64__
-		SYS_poll, SYS_select, SYS_epoll_wait, SYS_stat, SYS_lstat, SYS_access, SYS_readlink,
-#endif
-	};
-
-	if (g->is_musl || g->has_allocator || t->left || t->nr < 0 || is_digit_read(t))
-		return false;
-	for (size_t i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++)
-		if (t->nr == nrs[i])
-			return true;
-	return false;
-}
-
 static bool may_hold_lock(const struct guest *g, const struct remote_thread *t)
 {
 	enum { CMD = 0x7f, WAIT = 0, LOCK_PI = 6, WAIT_REQUEUE_PI = 11 };
@@ -114,7 +90,7 @@ static bool is_called_back(const struct guest *g, pid_t tid, const struct remote
 	uint64_t words[FAR / sizeof(uint64_t)], at = t->sp & ~7ull;
 	const struct target_map *m = guest_map(&g->maps, at);
 	struct iovec here = { words, sizeof(words) }, there = { (void *)(uintptr_t)at, sizeof(words) };
-	bool by_loader = code != GUEST_PYTHON && code != GUEST_LIBC;
+	bool by_loader = code != GUEST_PYTHON;
 	ssize_t got;
 	size_t n;
 
@@ -147,7 +123,7 @@ const char *safepoint_refusal(const struct guest *g, pid_t tid, const struct rem
 		return "is in the memory allocator";
 	if (is_waiting(t))
 		return may_hold_lock(g, t) ? "waits for a lock in the C library" : NULL;
-	if (code == GUEST_LIBC && !has_called(g, t))
+	if (code == GUEST_LIBC)
 		return "is in the C library";
 	return is_called_back(g, tid, t, code) ? "is in a signal handler or called by the dynamic loader" : NULL;
 }
