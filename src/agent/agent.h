@@ -125,6 +125,15 @@ static inline void agent_release(struct pyobj *obj)
 		agent.py.Py_DecRef(obj);
 }
 
+/* Release the result of a call, and clear its exception, which must not be set at the next one.  True: it has succeeded. */
+static inline bool agent_dropped(struct pyobj *result)
+{
+	agent_release(result);
+	if (!result)
+		agent.py.PyErr_Clear();
+	return result;
+}
+
 /* PyObject's ob_type. */
 static inline struct pyobj *agent_type(struct pyobj *obj)
 {

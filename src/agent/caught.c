@@ -131,7 +131,6 @@ static long number(struct pyobj *o, const char *name)
  * sys.settrace() does in a frame with f_trace_opcodes: restart_events() gives them theirs back.  Without a second tool id
  * the agent's events are set anew.
  */
-
 static bool is_tool(struct pyobj *monitoring, int id)
 {
 	struct pyobj *name = agent.py.PyObject_CallMethod(monitoring, "get_tool", "i", id);

@@ -100,18 +100,12 @@ static bool describe(struct pyobj *module, struct pyobj *spec, struct pyobj *imp
 	return done;
 }
 
-static bool called(struct pyobj *result)
-{
-	agent_release(result);
-	return result;
-}
-
 /* A module of one phase is in sys.modules as soon as it is created (PEP 489). */
 static bool finish(struct pyobj *imp, struct pyobj *module, const char *name)
 {
 	struct pyobj *modules = agent.py.PySys_GetObject("modules");
 
-	return modules && called(agent.py.PyObject_CallMethod(imp, "exec_builtin", "O", module)) &&
+	return modules && agent_dropped(agent.py.PyObject_CallMethod(imp, "exec_builtin", "O", module)) &&
 	       !agent.py.PyDict_SetItemString(modules, name, module);
 }
 

@@ -6,15 +6,7 @@
 enum { OTHERS = 3 };		/* ids below are debuggers', coverage tools' and profilers' */
 
 /* Call sys.monitoring.NAME(...), dropping the result. */
-#define call(monitoring, name, ...) dropped(agent.py.PyObject_CallMethod(monitoring, name, __VA_ARGS__))
-
-static bool dropped(struct pyobj *result)
-{
-	agent_release(result);
-	if (!result)
-		agent.py.PyErr_Clear();
-	return result != NULL;
-}
+#define call(monitoring, name, ...) agent_dropped(agent.py.PyObject_CallMethod(monitoring, name, __VA_ARGS__))
 
 struct pyobj *tool_monitoring(void)
 {

@@ -98,7 +98,7 @@ struct arch_remote {
 	 * Does the restorer's address at @word, the first of @n words of a stack, belong to a signal's frame?  It can be left over
 	 * from a call of sigaction(2).
 	 */
-	bool (*is_frames)(const uint64_t *word, size_t n);
+	bool (*is_signal_frame)(const uint64_t *word, size_t n);
 
 	/* Make the stopped thread continue at the frame at @frame, through the restorer; completely or not at all. */
 	int (*go)(pid_t tid, const struct remote_found *f, uint64_t restorer, uint64_t frame);

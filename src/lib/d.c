@@ -309,19 +309,21 @@ static bool is_target(void *ctx, uint32_t pid)
 	return false;
 }
 
-/* Does the script name this process?  A target is named by $target alone. */
-static bool is_named(void *ctx, uint32_t pid)
+static bool is_followed(void *ctx, uint32_t pid)
 {
 	const struct dtap *t = ctx;
 	size_t n;
-	const struct probe_desc *descs = d_descs(state_of(ctx)->d, &n);
+	const struct probe_desc *descs = d_descs(state_of(t)->d, &n);
 
-	return pid && !is_target(ctx, pid) && supply_names(t->supply, descs, n, pid);
+	return is_target(ctx, pid) || supply_names(t->supply, descs, n, pid);
 }
 
-static bool is_followed(void *ctx, uint32_t pid)
+/* The process that the description names, if it can need the agent and is no target; 0: none. */
+static uint32_t named_by(struct dtap *t, const struct probe_desc *desc)
 {
-	return is_target(ctx, pid) || is_named(ctx, pid);
+	uint32_t pid = desc_pid(desc->prov);
+
+	return pid && !is_target(t, pid) && supply_names(t->supply, desc, 1, pid) ? pid : 0;
 }
 
 /* Load the agent into running processes that the script names. */
@@ -330,13 +332,11 @@ static int attach_named(struct dtap *t, const struct probe_desc *descs, size_t n
 	int e = 0;
 
 	for (size_t i = 0; i < n && !e; i++) {
-		uint32_t pid = desc_pid(descs[i].prov);
+		uint32_t pid = named_by(t, &descs[i]);
 		struct target *named = NULL;
 
-		if (!pid || is_target(t, pid) || !supply_names(t->supply, &descs[i], 1, pid))
-			continue;
 		/* Of one that is not there, or not this user's, the compiler tells. */
-		if (!target_attach((pid_t)pid, &named, NULL))
+		if (pid && !target_attach((pid_t)pid, &named, NULL))
 			e = supply_attach(t->supply, &descs[i], 1, named, err);
 		target_free(named);
 	}
@@ -352,7 +352,7 @@ static int follow(struct dtap *t, const struct probe_desc *descs, size_t n, stru
 	bool all = supply_is_of_any(t->supply, descs, n), some = t->npids || (t->command && !target_brings(t->targets[0]));
 
 	for (size_t i = 0; i < n; i++)
-		some |= is_named(t, desc_pid(descs[i].prov));
+		some |= named_by(t, &descs[i]) != 0;
 	if (!all)
 		supply_limit(t->supply, is_followed, t);
 	return all || some ? supply_follow(t->supply, descs, n, err) : 0;

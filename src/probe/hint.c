@@ -4,7 +4,6 @@
  */
 #include "probe/probe.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,16 +22,13 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-/* Bytes of stack to search for the return address of a handler or into the loader; and of a handler, for one that calls much. */
+/* Bytes of stack to search for a return address into the loader, and for that of a signal handler, which may call much. */
 enum { NEAR = 2048, FAR = 16384 };
 
-/* malloc reads a single digit of a file of the kernel's (check_may_shrink_heap in glibc's sysdeps/unix/sysv/linux). */
-static bool is_digit_read(const struct remote_thread *t)
-{
-	return t->nr == SYS_read && t->arg[2] == 1 && t->arg[1] - t->sp < NEAR;
-}
-
-/* Could the thread be about to make a system call of malloc's or the loader's?  They are not calls in which a thread waits. */
+/*
+ * Could the thread be about to make a system call of malloc's or the loader's?  They are not calls in which a thread waits.
+ * malloc reads a single digit of a file of the kernel's (check_may_shrink_heap in glibc's sysdeps/unix/sysv/linux).
+ */
 static bool may_begin(const struct remote_thread *t)
 {
 	static const int nrs[] = { SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_prctl, SYS_getrandom,
@@ -41,7 +38,7 @@ static bool may_begin(const struct remote_thread *t)
 	for (size_t i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++)
 		if (t->nr == nrs[i])
 			return true;
-	return is_digit_read(t);
+	return t->nr == SYS_read && t->arg[2] == 1 && t->arg[1] - t->sp < NEAR;
 }
 
 /* Was a waiting system call interrupted?  ERESTARTSYS, ERESTARTNOHAND, ERESTART_RESTARTBLOCK (include/linux/errno.h) */
@@ -101,7 +98,7 @@ static bool is_called_back(const struct guest *g, pid_t tid, const struct remote
 	got = process_vm_readv(tid, &here, 1, &there, 1, 0);
 	n = got < 0 ? 0 : (size_t)got / sizeof(uint64_t);
 	for (size_t i = 0; i < n; i++)
-		if ((words[i] == g->restorer && arch_remote()->is_frames(words + i, n - i)) ||
+		if ((words[i] == g->restorer && arch_remote()->is_signal_frame(words + i, n - i)) ||
 		    (by_loader && i < NEAR / sizeof(uint64_t) && guest_code(g, words[i]) == GUEST_LOADER))
 			return true;
 	return got < 0;

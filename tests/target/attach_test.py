@@ -119,7 +119,7 @@ def test_left_over(guest):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode, reason", [
-    ("mutex", "waits for a lock in the C library"), ("handler", "is in a signal handler"), ("deep", "danger"),
+    ("mutex", "waits for a lock in the C library"), ("handler", "is in a signal handler"), ("deep", "is in a signal handler"),
     ("stack", "danger")])
 def test_no_safe_point(guest, mode, reason):
     child = guest(mode)

@@ -460,7 +460,7 @@ static bool errno_at(const uint8_t *code, size_t len, uint64_t pc, uint64_t tls,
 }
 
 /* It is the return address of the handler, with whose frame pointer it is kept; sigaction(2) takes none. */
-static bool is_frames(const uint64_t *word, size_t n)
+static bool is_signal_frame(const uint64_t *word, size_t n)
 {
 	(void)word;
 	(void)n;
@@ -473,7 +473,7 @@ static const struct arch_remote remote = {
 	.found_apart = true,
 	.arg0 = offsetof(struct frame, regs.x), .arg0_before = 16,
 	.look = look, .save = save, .free = free_found, .put_fp = put_fp, .put_call = put_call, .put_found = put_found,
-	.ends_call = ends_call, .is_frames = is_frames,
+	.ends_call = ends_call, .is_signal_frame = is_signal_frame,
 	.go = go, .set_sp = set_sp, .put_back = put_back, .end_call = end_call, .is_at = is_at, .errno_at = errno_at,
 };
 

@@ -329,7 +329,7 @@ static bool errno_at(const uint8_t *code, size_t len, uint64_t pc, uint64_t tls,
 }
 
 /* Behind it are uc_flags, of which the kernel sets some, and uc_link, which it clears (setup_rt_frame() in arch/x86/kernel/signal_64.c). */
-static bool is_frames(const uint64_t *word, size_t n)
+static bool is_signal_frame(const uint64_t *word, size_t n)
 {
 	enum { UC_FLAGS = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS };
 
@@ -341,7 +341,7 @@ static const struct arch_remote remote = {
 	.frame_written = sizeof(struct frame), .frame_len = sizeof(struct frame), .frame_mod = 8, .tls_points_back = true,
 	.arg0 = offsetof(struct frame, di), .arg0_before = 16,
 	.look = look, .save = save, .free = free_found, .put_fp = put_fp, .put_call = put_call, .put_found = put_found,
-	.ends_call = ends_call, .is_frames = is_frames,
+	.ends_call = ends_call, .is_signal_frame = is_signal_frame,
 	.go = go, .set_sp = set_sp, .put_back = put_back, .end_call = end_call, .is_at = is_at, .errno_at = errno_at,
 };
 
