@@ -13,7 +13,8 @@
  *   ELF entry point, agent_entry(fd, how), with @how from abi/ask.h.  A second tracer connects to an
  *   already loaded agent in the same way.  An agent that accepts the channel moves it to another descriptor; else
  *   it closes it.  A descriptor that is still open when agent_entry() has returned is closed by the tracer, if it
- *   is alive.
+ *   is alive.  The loader knows the object by a name with ABI_AGENT_BROUGHT before it then; it does nothing until it
+ *   is entered, whatever the environment says.
  * - A Python with an installed agent asks at its start (abi/ask.h).
  *
  * Both ends check the other's credentials (SO_PEERCRED): the same user, or root.  The agent also checks that the
@@ -34,6 +35,12 @@
  * itself, the first object of LD_PRELOAD, out of environ before the program or anybody else reads it.
  */
 #define ABI_AGENT_HELD "DTAP_AGENT_HELD"
+
+/*
+ * What the path begins with by which a tracer has a running program load the object; nobody else writes a path so, and it is
+ * the same file (Linux has one root).  The object's constructor runs amid the program, at any instruction of Python's.
+ */
+#define ABI_AGENT_BROUGHT "//"
 
 enum { ABI_AGENT_WHY = 200, ABI_AGENT_ADDRESS = 96, ABI_AGENT_WORD = 32 };
 

@@ -4,8 +4,9 @@
  *
  * Preloaded, it starts before the interpreter.  An audit hook may be added even then; its first call in an initialised
  * interpreter is a safe point with the GIL held, where the rest is set up.  Loaded into a running process, it is
- * entered by agent_entry(), and its own thread takes the GIL.  In other processes of a preloaded tree (not CPython, or
- * an unsupported one) it does nothing.
+ * entered by agent_entry(), and its own thread takes the GIL: the thread that loads it was stopped at some instruction of
+ * Python's, where it may have any of the interpreter's locks, and its audit hooks may not run.  In other processes of a
+ * preloaded tree (not CPython, or an unsupported one) it does nothing.
  */
 #include "agent/agent.h"
 
@@ -449,10 +450,10 @@ static const struct {
 /*
  * The object's ELF entry point: a tracer connects to a running process (abi/agent.h).  @fd is always taken over, and
  * closed on failure: the tracer may have died meanwhile.  Called in any thread, without the GIL, where the thread holds
- * no lock of the C library.  0; or -errno: -EAGAIN before the interpreter has started, -ENOEXEC if this is not a
- * CPython that the agent knows (a HELLO says why), -EPERM if the creator of the channel is neither this user nor root,
- * -EUSERS with too many tracers, others from starting a thread.  @how: system calls that would kill the process, and
- * whether the program waits, as abi/ask.h describes.
+ * no lock of the C library; no function of Python's is called but those that say what and how far it is.  0; or -errno:
+ * -EAGAIN before the interpreter has started, -ENOEXEC if this is not a CPython that the agent knows (a HELLO says why),
+ * -EPERM if the creator of the channel is neither this user nor root, -EUSERS with too many tracers, others from starting
+ * a thread.  @how: system calls that would kill the process, and whether the program waits, as abi/ask.h describes.
  */
 int agent_entry(int fd, uint32_t how);
 
@@ -463,7 +464,9 @@ int agent_entry(int fd, uint32_t how)
 	unsigned row;
 
 	calls_forbid(how & ABI_ENTRY_CALLS);
-	if (!resolve()) {
+	if (!agent.resolved && !capi_is_begun()) {
+		err = -EAGAIN;
+	} else if (!resolve()) {
 		err = -ENOEXEC;
 		control_refuse(fd);
 	} else if (!agent.py.Py_IsInitialized()) {
@@ -487,15 +490,25 @@ int agent_entry(int fd, uint32_t how)
 	return err;
 }
 
+/* Has a tracer had a running program load this object? */
+static bool is_brought(void)
+{
+	const char *name = capi_own_name();
+
+	return name && !strncmp(name, ABI_AGENT_BROUGHT, sizeof(ABI_AGENT_BROUGHT) - 1);
+}
+
 /*
  * Called when the agent is preloaded, or loaded by the interpreter itself at its start (then that is running).  Does
- * nothing without a listening tracer, unless foreign listeners must be served.
+ * nothing without a listening tracer, unless foreign listeners must be served; nor where a tracer has brought it.
  */
 __attribute__((constructor)) static void start(void)
 {
 	const char *poll = getenv("DTAP_AGENT_POLL");
 	bool polling = poll && !strcmp(poll, "1");
 
+	if (is_brought())
+		return;
 	environ_take_held();
 	if (!polling && !environ_address())
 		return;

@@ -18,6 +18,21 @@ static bool find(void *where, const char *name, bool needed)
 	return address || !needed;
 }
 
+const char *capi_own_name(void)
+{
+	struct { const char *file; void *base; const char *name; void *address; } found = { 0 };	/* Dl_info */
+	int (*dladdr)(const void *address, void *info) = NULL;
+
+	return dlsym && find(&dladdr, "dladdr", true) && dladdr((const void *)capi_own_name, &found) ? found.file : NULL;
+}
+
+bool capi_is_begun(void)
+{
+	const char *(*version)(void) = NULL;
+
+	return !dlsym || !find(&version, "Py_GetVersion", true) || *version();
+}
+
 static int minor_of(const char *version)
 {
 	int minor = 0;

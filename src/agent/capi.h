@@ -81,4 +81,13 @@ struct capi {
  */
 const char *capi_resolve(struct capi *api);
 
+/*
+ * May capi_resolve() be called?  False while the program is just putting its version's text together, at its start: then that is
+ * empty, and what the process is cannot be told.  True where there is no CPython.
+ */
+bool capi_is_begun(void);
+
+/* The path by which the loader has been asked for this object; NULL: not known. */
+const char *capi_own_name(void);
+
 #endif

@@ -77,7 +77,10 @@ struct supply {
 	size_t nwanted, wanted_cap;
 	uint32_t heard_of[HEARD];	/* a ring: processes whose agents have answered */
 	size_t nheard;
-	uint32_t cut[CUT];		/* processes that live on, but whose channels have ended */
+	struct cut {
+		uint32_t pid;
+		bool is_off;		/* its agent cannot work there, and need not be connected again */
+	} cut[CUT];			/* processes that live on, but whose channels have ended */
 	size_t ncut;
 	uint32_t traced[HEARD];		/* a ring: processes that are, or were, traced */
 	size_t ntraced;
@@ -390,7 +393,7 @@ static void heard(void *ctx, const struct agents_event *e)
 			session_forget_cost(s->session, (uint32_t)e->pid);
 		tell(s, SUPPLY_GONE, e->pid, "");
 		if (s->session && s->ncut < CUT && procs_is_alive((uint32_t)e->pid))
-			s->cut[s->ncut++] = (uint32_t)e->pid;
+			s->cut[s->ncut++] = (struct cut){ (uint32_t)e->pid, e->is_off };
 		break;
 	}
 	/* One that was answered too late may have ended, which is told then. */
@@ -862,7 +865,7 @@ static bool is_agent_in(struct supply *s, uint32_t pid)
 static bool is_cut(const struct supply *s, uint32_t pid)
 {
 	for (size_t i = 0; i < s->ncut; i++)
-		if (s->cut[i] == pid)
+		if (s->cut[i].pid == pid)
 			return true;
 	return false;
 }
@@ -876,7 +879,7 @@ static void forget_cut(struct supply *s, uint32_t pid)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->ncut; i++)
-		if (s->cut[i] != pid)
+		if (s->cut[i].pid != pid)
 			s->cut[n++] = s->cut[i];
 	s->ncut = n;
 }
@@ -1034,15 +1037,22 @@ static void look_anew(struct supply *s, uint32_t pid)
 static void connect_cut(struct supply *s)
 {
 	for (size_t i = 0; i < s->ncut; i++) {
+		uint32_t pid = s->cut[i].pid;
 		struct target *t = NULL;
 		struct strbuf why = { 0 };
+		int e;
 
-		if (agents_have(s->agents, (pid_t)s->cut[i]) || !is_about(s, s->cut[i]) || target_attach((pid_t)s->cut[i], &t, NULL))
+		if (agents_have(s->agents, (pid_t)pid) || !is_about(s, pid))
 			continue;
-		if (agents_are_in(s->agents, t))
+		e = target_attach((pid_t)pid, &t, &why);
+		if (e && e != -ESRCH && !s->newcomers) {
+			say_cut(s, pid, what_follows(e));
+			message(s, &why);
+		} else if (e ? e != -ESRCH : !agents_are_in(s->agents, t)) {
+			look_anew(s, pid);
+		} else if (!e && !s->cut[i].is_off) {
 			connect_again(s, t, &why);
-		else
-			look_anew(s, s->cut[i]);
+		}
 		target_free(t);
 		strbuf_fini(&why);
 	}
@@ -1287,8 +1297,8 @@ static void count_rests(struct supply *s)
 	if (!s->started || !s->newcomers)
 		return;
 	for (size_t i = 0; i < s->ncut; i++)
-		if (!is_agent_in(s, s->cut[i]))
-			look_anew(s, s->cut[i]);
+		if (!is_agent_in(s, s->cut[i].pid))
+			look_anew(s, s->cut[i].pid);
 	newcomers_each(s->newcomers, count_rest, s);
 	for (size_t i = 0; i < s->nwanted; i++)
 		if (!was_heard_of(s, s->wanted[i].pid))

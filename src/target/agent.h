@@ -50,6 +50,7 @@ struct agents_event {
 	uint32_t supplied;	/* STATE: those that it supplies now */
 	const char *why;	/* OFF, LOST, REFUSED, WAIT; STATE when something is missing; else "".  Printable text */
 	bool again;		/* the process's event before had the same @why */
+	bool is_off;		/* OFF came before this, or is this */
 };
 
 typedef void agents_fn(void *ctx, const struct agents_event *e);

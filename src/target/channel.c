@@ -113,7 +113,7 @@ void channel_tell(struct agents *a, const struct channel *c, enum agents_what wh
 {
 	struct agents_event e = {
 		.what = what, .pid = c->peer.pid, .python = c->python, .can = c->can, .supplied = supplied,
-		.why = c->why ? c->why : "", .again = c->says_again,
+		.why = c->why ? c->why : "", .again = c->says_again, .is_off = c->state == CHANNEL_OFF,
 	};
 
 	if (a->fn)

@@ -169,12 +169,15 @@ static int set_receive(struct injection *j, int own)
 	return err;
 }
 
+/* @path is absolute.  At the program's entry point, where nothing has begun, the object is as one that is preloaded. */
 static int set_load(struct injection *j, unsigned int i, const char *path)
 {
 	enum { NOW = 2 };	/* RTLD_NOW, and RTLD_LOCAL, which is 0 */
+	char name[PATH_ROOM];
 
+	snprintf(name, sizeof(name), "%s%s", j->at_entry ? "/" : ABI_AGENT_BROUGHT, path + 1);
 	set(j, i, j->g.dlopen, DATUM(j, path), NOW, 0);
-	return chain_write(&j->c, DATUM(j, path), path, strlen(path) + 1);
+	return chain_write(&j->c, DATUM(j, path), name, strlen(name) + 1);
 }
 
 /* The program may have been started without the variable. */
@@ -318,7 +321,7 @@ static int enter(struct injection *j, int own, uint64_t entry)
 int inject(struct injection *j)
 {
 	const char *path = agents_file_for(j->a, j->g.is_musl)->path;
-	bool by_path = !j->g.entry && j->g.sees_object && strlen(path) < PATH_ROOM;
+	bool by_path = !j->g.entry && j->g.sees_object && strlen(path) + sizeof(ABI_AGENT_BROUGHT) <= PATH_ROOM;
 	uint64_t entry = j->g.entry;
 	int own = -1, err;
 

@@ -128,3 +128,36 @@ def test_whatever_it_closes(interp, start, place):
             tracers.pop(dice.randrange(len(tracers))).end()
     for tracer in tracers:
         tracer.end()
+
+
+# posix.register_at_fork is what the agent cannot do without.
+REFUSING = """
+import posix, sys, time
+del posix.register_at_fork
+def leaf(): pass
+print("ready", flush=True)
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    leaf()
+print("well")
+"""
+
+
+# Not this machine's own Python, which is held when it starts, and then brings the agent.
+@pytest.mark.interps("3.9", "3.13", "3.14", "3.15")
+@pytest.mark.alone
+@pytest.mark.needs_root
+def test_an_agent_that_cannot_work(interp, start):
+    """It ends its connection, too, and is not connected again: that would stop the program again and again, for nothing."""
+    tracer = start([harness.DTRACE, "-x", "agent=always", "-qn", 'BEGIN { printf("armed\\n"); } python*:::function-entry { n++; }'],
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert tracer.stdout.readline() == "armed\n"
+    tracer.send_signal(signal.SIGSTOP)      # it comes when the program is ready
+    child = start(interp.argv_of(REFUSING), stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    tracer.send_signal(signal.SIGCONT)
+    out, _ = child.communicate(timeout=harness.TIMEOUT_S)
+    assert (child.returncode, out) == (0, "well\n")
+    tracer.send_signal(signal.SIGINT)
+    _, err = tracer.communicate(timeout=harness.TIMEOUT_S)
+    assert tracer.returncode == 0 and err.count(f"the agent does not work in process {child.pid}") == 1 and TOLD not in err, err
