@@ -20,10 +20,9 @@ static bool is_separator(char c)
 /* Is @element of LD_PRELOAD, @length bytes, the agent?  The dynamic linker keeps the name as written there. */
 static bool is_self(const char *element, size_t length)
 {
-	struct { const char *file; void *base; const char *name; void *address; } found = { 0 };	/* Dl_info */
+	const char *own = capi_own_name();
 
-	return agent.py.dladdr((void *)environ_hide, &found) && found.file && strlen(found.file) == length &&
-	       !memcmp(found.file, element, length);
+	return own && strlen(own) == length && !memcmp(own, element, length);
 }
 
 /* Copy @list without the agent to @rest, which is large enough for all of it; true if the agent was in it. */

@@ -660,7 +660,7 @@ static bool is_young(uint32_t pid)
 	return procs_age_ms(pid) < YOUNG_MS;
 }
 
-static int attach_other(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err)
+int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err)
 {
 	struct target *t = NULL;
 	int e;
@@ -677,11 +677,6 @@ static int attach_other(struct supply *s, const struct probe_desc *descs, size_t
 	if (e && e != -ESRCH && e != -EINTR && s->newcomers && is_young(pid))
 		return -EAGAIN;
 	return e;
-}
-
-int supply_attach_pid(struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid, struct strbuf *err)
-{
-	return attach_other(s, descs, n, pid, err);
 }
 
 static bool is_selected(const struct supply *s, uint32_t pid)
@@ -712,7 +707,7 @@ static void attach_one(void *ctx, uint32_t pid)
 	/* A target has it already, or will have it. */
 	if (a->interrupted || (pid_t)pid == s->brings || (s->agents && agents_have(s->agents, (pid_t)pid)) || !is_selected(s, pid))
 		return;
-	e = attach_other(s, a->descs, a->n, pid, &err);
+	e = supply_attach_pid(s, a->descs, a->n, pid, &err);
 	a->interrupted = e == -EINTR;
 	if (e && e != -ESRCH && e != -EAGAIN && e != -EINTR) {
 		tell(s, SUPPLY_REFUSED, (pid_t)pid, strbuf_str(&err));
@@ -998,7 +993,7 @@ static void turn_newcomers(void *ctx)
 
 /* --- the run -------------------------------------------------------------------------------------------- */
 
-/* What becomes of one whose connection was cut: @e is what agents_try() returned. */
+/* What becomes of one whose connection was cut: @e is 0, or why it cannot be connected. */
 static const char *what_follows(int e)
 {
 	if (!e)
@@ -1030,32 +1025,34 @@ static void look_anew(struct supply *s, uint32_t pid)
 		newcomers_add(s->newcomers, pid);
 }
 
+static void take_up(struct supply *s, const struct cut *c)
+{
+	struct target *t = NULL;
+	struct strbuf why = { 0 };
+	int e = target_attach((pid_t)c->pid, &t, &why);
+
+	if (!e && agents_are_in(s->agents, t)) {
+		if (!c->is_off)
+			connect_again(s, t, &why);
+	} else if (!e || (e != -ESRCH && s->newcomers)) {
+		look_anew(s, c->pid);
+	} else if (e != -ESRCH) {
+		say_cut(s, c->pid, what_follows(e));
+		message(s, &why);
+	}
+	target_free(t);
+	strbuf_fini(&why);
+}
+
 /*
  * Processes that have closed their channels, and did not execute another program, are connected again.  A child that its
  * parent's environment has connected may be none of the session's.
  */
 static void connect_cut(struct supply *s)
 {
-	for (size_t i = 0; i < s->ncut; i++) {
-		uint32_t pid = s->cut[i].pid;
-		struct target *t = NULL;
-		struct strbuf why = { 0 };
-		int e;
-
-		if (agents_have(s->agents, (pid_t)pid) || !is_about(s, pid))
-			continue;
-		e = target_attach((pid_t)pid, &t, &why);
-		if (e && e != -ESRCH && !s->newcomers) {
-			say_cut(s, pid, what_follows(e));
-			message(s, &why);
-		} else if (e ? e != -ESRCH : !agents_are_in(s->agents, t)) {
-			look_anew(s, pid);
-		} else if (!e && !s->cut[i].is_off) {
-			connect_again(s, t, &why);
-		}
-		target_free(t);
-		strbuf_fini(&why);
-	}
+	for (size_t i = 0; i < s->ncut; i++)
+		if (!agents_have(s->agents, (pid_t)s->cut[i].pid) && is_about(s, s->cut[i].pid))
+			take_up(s, &s->cut[i]);
 	s->ncut = 0;
 }
 

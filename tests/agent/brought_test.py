@@ -1,5 +1,4 @@
 """An agent that a tracer brings to a running program, wherever that is: it does nothing of itself, and nothing too early."""
-import os
 import pathlib
 import socket
 import struct
@@ -22,13 +21,16 @@ def pair():
     return Channel(ours), theirs
 
 
-def is_called(listener):
-    listener.sock.settimeout(0)
-    try:
-        listener.sock.accept()
-        return True
-    except BlockingIOError:
-        return False
+def entry():
+    """The entry point's offset in the agent (e_entry)."""
+    return struct.unpack_from("<Q", AGENT.read_bytes(), 24)[0]
+
+
+def run(words, theirs):
+    child = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, pass_fds=[theirs.fileno()])
+    theirs.close()
+    return child
 
 
 STARTED = """
@@ -49,16 +51,13 @@ def test_while_starting(interp, listener, tmp_path):
     subprocess.run(["gcc", "-O1", "-fno-builtin", "-fno-tree-loop-distribute-patterns", "-shared", "-fPIC", "-nostdlib",
                     HERE / "starting.c", "-o", built], check=True)
     shim, script = interp.add(built), interp.add(STARTED, "started.py")
-    entry = struct.unpack_from("<Q", AGENT.read_bytes()[:64], 24)[0]
 
     def started(at):
         ours, theirs = pair()
         where = {} if at is None else {"STARTING_AT": at}
         words = environment(interp, LD_PRELOAD=shim, DTAP_AGENT=listener.address, STARTING_OBJECT="/" + agent(interp),
-                            STARTING_ENTRY=entry, STARTING_FD=theirs.fileno(), **where)
-        child = subprocess.Popen([*words, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                 pass_fds=[theirs.fileno()])
-        theirs.close()
+                            STARTING_ENTRY=entry(), STARTING_FD=theirs.fileno(), **where)
+        child = run([*words, script], theirs)
         try:
             calls, answer, times, *texts = map(int, child.stdout.readline().split())
             if at is not None:
@@ -75,12 +74,12 @@ def test_while_starting(interp, listener, tmp_path):
     assert times == 0 and calls > 1000 and texts, (calls, times, texts)
     entered = [started(at)[1] for at in [*texts, *range(0, calls, calls // NUMBERS)]]
     assert max(entered) > 5 and min(entered) == 1, "before the interpreter has begun, and behind that"
-    assert not is_called(listener)
+    assert listener.pending() is None
 
 
 # It loads the object with the GIL, as a thread does that was stopped while it has that.
 AUDITED = """
-import ctypes, struct, sys
+import ctypes, sys
 seen = []
 sys.addaudithook(lambda event, args: seen.append(event))
 path, fd = sys.argv[1], int(sys.argv[2])
@@ -103,18 +102,15 @@ sys.stdin.read()
 def test_while_running(interp, listener, polling):
     """No audit hook of the program's runs in the thread that loads it, and nobody is called."""
     ours, theirs = pair()
-    entry = struct.unpack_from("<Q", AGENT.read_bytes()[:64], 24)[0]
     words = environment(interp, DTAP_AGENT=listener.address, **({"DTAP_AGENT_POLL": 1} if polling else {}))
-    child = subprocess.Popen([*words, interp.add(AUDITED, "audited.py"), "/" + agent(interp), str(theirs.fileno()), str(entry)],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pass_fds=[theirs.fileno()])
-    theirs.close()
+    child = run([*words, interp.add(AUDITED, "audited.py"), "/" + agent(interp), theirs.fileno(), entry()], theirs)
     try:
         events = child.stdout.readline().split()
         assert all(event.startswith("ctypes.") for event in events), events
         assert child.stdout.readline().strip() == "0 False"
         assert ours.receive().kind == HELLO
         assert end(child) == []
-        assert not is_called(listener)
+        assert listener.pending() is None
     finally:
         child.kill()
         ours.close()

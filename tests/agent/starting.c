@@ -100,31 +100,24 @@ int vsnprintf(char *to, size_t size, const char *format, va_list args)
 
 int __vsnprintf_chk(char *to, size_t size, int flag, size_t room, const char *format, va_list args)
 {
-	step(1);
 	(void)flag;
 	(void)room;
 	return vsnprintf(to, size, format, args);
 }
 
-size_t strlen(const char *s)
-{
-	size_t n = 0;
+#define LENGTH(name, type)		\
+	size_t name(const type *s)	\
+	{				\
+		size_t n = 0;		\
+					\
+		step(0);		\
+		while (s[n])		\
+			n++;		\
+		return n;		\
+	}
 
-	step(0);
-	while (s[n])
-		n++;
-	return n;
-}
-
-size_t wcslen(const wchar_t *s)
-{
-	size_t n = 0;
-
-	step(0);
-	while (s[n])
-		n++;
-	return n;
-}
+LENGTH(strlen, char)
+LENGTH(wcslen, wchar_t)
 
 int strcmp(const char *a, const char *b)
 {
