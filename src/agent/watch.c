@@ -384,6 +384,11 @@ static int start_thread(void)
 	return -err;
 }
 
+bool watch_is_in_fork(void)
+{
+	return __atomic_load_n(&agent.watch.forking, __ATOMIC_SEQ_CST) && agent.watch.pid && agent.watch.pid != (int)syscall(SYS_getpid);
+}
+
 /* A child of fork has none of its parent's threads. */
 static void forget_thread(void)
 {

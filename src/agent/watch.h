@@ -23,6 +23,8 @@ void watch_answer(void);
  * thread any more.  Not where this thread has the dynamic loader's lock.
  */
 void watch_hold_main_thread(void);
+/* Is this the child of a fork whose functions, registered with os.register_at_fork(), have yet to be called? */
+bool watch_is_in_fork(void);
 /* Has the end of the interpreter begun? */
 bool watch_closing(void);
 /* Look for foreign listeners every 100 ms. */

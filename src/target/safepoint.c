@@ -42,7 +42,7 @@ static bool may_begin(const struct remote_thread *t)
 }
 
 /* Was a waiting system call interrupted?  ERESTARTSYS, ERESTARTNOHAND, ERESTART_RESTARTBLOCK (include/linux/errno.h) */
-static bool is_waiting(const struct remote_thread *t)
+bool safepoint_is_waiting(const struct remote_thread *t)
 {
 	if (t->left && t->result != -EINTR && may_begin(t))
 		return false;
@@ -118,7 +118,7 @@ const char *safepoint_refusal(const struct guest *g, pid_t tid, const struct rem
 		return "is in the dynamic loader";
 	if (code == GUEST_ALLOCATOR)
 		return "is in the memory allocator";
-	if (is_waiting(t))
+	if (safepoint_is_waiting(t))
 		return may_hold_lock(g, t) ? "waits for a lock in the C library" : NULL;
 	if (code == GUEST_LIBC)
 		return "is in the C library";

@@ -9,4 +9,7 @@
 /* NULL: it may.  Otherwise why not, to complete the sentence "its thread ...". */
 const char *safepoint_refusal(const struct guest *g, pid_t tid, const struct remote_thread *t);
 
+/* Was it stopped in a system call in which a thread waits? */
+bool safepoint_is_waiting(const struct remote_thread *t);
+
 #endif

@@ -48,6 +48,7 @@ enum {
 	NAP_MAX_NS = 2000000,
 	POLITE_ROUNDS = 5,	/* rounds in which is_polite is used */
 	STILL_MS = 1000,	/* time in which all other threads have to stand still */
+	FORK_MS = 20,		/* time of the processor that the first thread of a fork's child needs to be through with it */
 	ROUND_MS = 20,		/* time in which they have to come to that in a round, while those that have stand still */
 };
 
@@ -344,6 +345,28 @@ static int check_calls(struct injection *j, pid_t tid)
 	return err;
 }
 
+/*
+ * May the process be amid the fork that it comes from?  In the child the interpreter makes its locks and its threads' states anew,
+ * and who waits for one of them then brings it down (PyOS_AfterFork_Child() of CPython's Modules/posixmodule.c).  It does not
+ * sleep meanwhile, and takes some 0.1 ms of the processor.
+ */
+static bool may_be_in_fork(const struct injection *j, pid_t tid)
+{
+	char name[32];
+	struct strbuf stat = { 0 };
+	uint64_t ticks = 0, flags = 0;
+
+	if (tid == j->t->pid && safepoint_is_waiting(&j->c.at))
+		return false;
+	snprintf(name, sizeof(name), "task/%d/stat", (int)j->t->pid);
+	if (!proc_read(j->t->pid, name, &stat)) {
+		flags = proc_stat_field(strbuf_str(&stat), STAT_FLAGS);
+		ticks = proc_stat_field(strbuf_str(&stat), STAT_USER_TIME) + proc_stat_field(strbuf_str(&stat), STAT_SYSTEM_TIME);
+	}
+	strbuf_fini(&stat);
+	return (flags & (PROCESS_FORKED | PROCESS_EXITING)) == PROCESS_FORKED && ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK) < FORK_MS;
+}
+
 /* Try thread @tid.  True: it was used, or trying others is no use; j->err is the result. */
 static bool try_thread(struct injection *j, pid_t tid)
 {
@@ -376,6 +399,8 @@ static bool try_thread(struct injection *j, pid_t tid)
 	}
 	if (!j->is_stale && !err)
 		j->unsafe = safepoint_refusal(&j->g, tid, &j->c.at);
+	if (!j->unsafe && may_be_in_fork(j, tid))
+		j->unsafe = "may not be through with the fork that the process comes from";
 	if (!j->unsafe && j->is_polite && arch_remote()->ends_call(&j->c.at))
 		j->unsafe = "waits in the kernel";
 	if (!j->unsafe && (j->is_stopped || !j->g.entry))
