@@ -1262,11 +1262,23 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err)
 	return e;
 }
 
+/* Its hooks may have come, and events, but not its answer. */
+static void count_silent(void *ctx, pid_t pid)
+{
+	struct supply *s = ctx;
+	struct wanted *w = want(s, (uint32_t)pid);
+
+	if (w)
+		count_late(s, w);
+}
+
 void supply_end(struct supply *s, const struct target *command)
 {
+	enum { ANSWER_MS = 200 };
+
 	if (!s || !s->agents || !s->started)
 		return;
-	agents_turn(s->agents);
+	agents_end(s->agents, ANSWER_MS, count_silent, s);
 	s->heard |= command && agents_are_in(s->agents, command);
 }
 

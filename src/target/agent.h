@@ -165,6 +165,12 @@ int agents_answer(struct agents *a, agents_wanted_fn *fn, void *ctx, struct strb
  */
 int agents_look(struct agents *a, int timeout_ms);
 
+/*
+ * The session ends: wait until all agents have answered their first LOOK, which tells whether their programs went on without
+ * hooks, for @timeout_ms at most, or until a signal as in agents_wait().  @fn is called with the processes of those that have not.
+ */
+void agents_end(struct agents *a, int timeout_ms, void (*fn)(void *ctx, pid_t pid), void *ctx);
+
 /* Call @fn for all processes that have a channel. */
 void agents_each(const struct agents *a, void (*fn)(void *ctx, pid_t pid), void *ctx);
 

@@ -509,6 +509,33 @@ int agents_look(struct agents *a, int timeout_ms)
 	return err ? err : any_asked(a) ? -ETIMEDOUT : 0;
 }
 
+static bool is_first_due(const struct channel *c)
+{
+	return c->state == CHANNEL_READY && c->is_asked && !c->has_looked;
+}
+
+static bool any_first_due(const struct agents *a)
+{
+	const struct channel *c = a->channels;
+
+	while (c && !is_first_due(c))
+		c = c->next;
+	return c;
+}
+
+void agents_end(struct agents *a, int timeout_ms, void (*fn)(void *ctx, pid_t pid), void *ctx)
+{
+	uint64_t until = now_ms() + (uint64_t)timeout_ms;
+	const struct channel *c;
+
+	agents_turn(a);
+	while (any_first_due(a) && left(until) && !wait_turn(a, left(until)))
+		;
+	for (c = a->channels; c; c = c->next)
+		if (is_first_due(c))
+			fn(ctx, c->peer.pid);
+}
+
 void agents_each(const struct agents *a, void (*fn)(void *ctx, pid_t pid), void *ctx)
 {
 	const struct channel *c;
