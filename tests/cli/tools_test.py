@@ -51,7 +51,9 @@ CRASHED = "[==========] Running 2 test(s).\n[ RUN      ] a\n[       OK ] a\n[ RU
 def test_unit_tests_are_counted(check, tmp_path, result, output, want):
     log = tmp_path / "testlog.json"
     log.write_text(json.dumps({"name": "x", "result": result, "stdout": output}) + "\n")
-    assert str(check.count_meson(log)) == want
+    count = check.count_meson(log)
+    assert str(count) == want
+    assert len(count.failures) == bool(count.failed) and all(f"x: {result}" in failure for failure in count.failures)
 
 
 def test_missing_packages_are_named():
