@@ -451,9 +451,10 @@ static const struct {
  * The object's ELF entry point: a tracer connects to a running process (abi/agent.h).  @fd is always taken over, and
  * closed on failure: the tracer may have died meanwhile.  Called in any thread, without the GIL, where the thread holds
  * no lock of the C library; no function of Python's is called but those that say what and how far it is.  0; or -errno:
- * -EAGAIN before the interpreter has started and amid a fork, in the child, -ENOEXEC if this is not a CPython that the agent knows (a HELLO says why),
- * -EPERM if the creator of the channel is neither this user nor root, -EUSERS with too many tracers, others from starting
- * a thread.  @how: system calls that would kill the process, and whether the program waits, as abi/ask.h describes.
+ * -EAGAIN before the interpreter has started and amid a fork, in the child, -ENOEXEC if this is not a CPython that the
+ * agent knows (a HELLO says why), -EPERM if the creator of the channel is neither this user nor root, -EUSERS with too
+ * many tracers, others from starting a thread.  @how: system calls that would kill the process, and whether the program
+ * waits, as abi/ask.h describes.
  */
 int agent_entry(int fd, uint32_t how);
 

@@ -34,9 +34,13 @@ long proc_innermost_id(const char *status, const char *name, size_t *depth);
 
 /*
  * Fields of /proc/PID/stat, and bits of STAT_FLAGS (include/linux/sched.h, PF_EXITING, PF_FORKNOEXEC: no exec since the fork, and
- * PF_KTHREAD).  The times are in clock ticks (sysconf(_SC_CLK_TCK)).
+ * PF_KTHREAD).  The times are in clock ticks (sysconf(_SC_CLK_TCK));
+ * that of the start, since the machine's.
  */
-enum { STAT_FLAGS = 9, STAT_USER_TIME = 14, STAT_SYSTEM_TIME = 15, STAT_START_TIME = 22, STAT_EXIT_CODE = 52 };
+enum {
+	STAT_STATE = 3, STAT_PARENT = 4, STAT_FLAGS = 9, STAT_USER_TIME = 14, STAT_SYSTEM_TIME = 15, STAT_START_TIME = 22,
+	STAT_EXIT_CODE = 52,
+};
 enum { PROCESS_EXITING = 0x4, PROCESS_FORKED = 0x40, PROCESS_KTHREAD = 0x00200000 };
 
 /*

@@ -516,12 +516,12 @@ int dtap_open(struct dtap *t)
 /* The CPU time of a process, all threads together, in clock ticks; 0: no such process. */
 static uint64_t ticks_of(pid_t pid)
 {
-	enum { UTIME = 14, STIME = 15 };	/* proc_pid_stat(5) */
 	struct strbuf stat = { 0 };
 	uint64_t ticks = 0;
 
 	if (!proc_read(pid, "stat", &stat))
-		ticks = proc_stat_field(strbuf_str(&stat), UTIME) + proc_stat_field(strbuf_str(&stat), STIME);
+		ticks = proc_stat_field(strbuf_str(&stat), STAT_USER_TIME) +
+			proc_stat_field(strbuf_str(&stat), STAT_SYSTEM_TIME);
 	strbuf_fini(&stat);
 	return ticks;
 }

@@ -58,8 +58,6 @@ int procs_each(void (*fn)(void *ctx, uint32_t pid), void *ctx)
 }
 
 /* The number after @field ("ino:") in the file @path.  False: it cannot be read. */
-enum { STAT_PARENT = 4 };
-
 static bool field_of(const char *path, const char *field, uint64_t *value)
 {
 	FILE *f = fopen(path, "re");
@@ -123,11 +121,10 @@ static bool stat_field(uint32_t pid, int n, uint64_t *value)
 
 uint64_t procs_age_ms(uint32_t pid)
 {
-	enum { START = 22 };	/* in clock ticks since the machine's start */
 	uint64_t now, start;
 	struct timespec t;
 
-	if (!stat_field(pid, START, &start))
+	if (!stat_field(pid, STAT_START_TIME, &start))
 		return UINT64_MAX;
 	start = start * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	clock_gettime(CLOCK_BOOTTIME, &t);
@@ -141,11 +138,10 @@ uint64_t procs_age_ms(uint32_t pid)
  */
 static char state_of(uint32_t pid)
 {
-	enum { STATE = 3, FLAGS = 9, EXITING = 4 };
 	struct strbuf text = { 0 };
-	const char *at = proc_read((pid_t)pid, "stat", &text) ? NULL : proc_stat_at(strbuf_str(&text), STATE);
-	const char *flags = at ? proc_stat_at(strbuf_str(&text), FLAGS) : NULL;
-	char state = flags && strtoul(flags, NULL, 10) & EXITING ? 'X' : at ? *at : '\0';
+	const char *at = proc_read((pid_t)pid, "stat", &text) ? NULL : proc_stat_at(strbuf_str(&text), STAT_STATE);
+	const char *flags = at ? proc_stat_at(strbuf_str(&text), STAT_FLAGS) : NULL;
+	char state = flags && strtoul(flags, NULL, 10) & PROCESS_EXITING ? 'X' : at ? *at : '\0';
 
 	strbuf_fini(&text);
 	return state;

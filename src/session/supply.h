@@ -118,8 +118,9 @@ int supply_await(struct supply *s, unsigned int *missed, struct strbuf *missed_w
 int supply_start(struct supply *s, struct session *session, struct strbuf *err);
 
 /*
- * The script's run is over: hear what agents have said meanwhile, and what new ones say now.  @command: the process of -c, or NULL.  A script can end by
- * what its command's agent does before the agent's first word is heard.  Accepts NULL for @s.
+ * The script's run is over: hear what agents have said meanwhile, and what new ones say now.  @command: the process of
+ * -c, or NULL.  A script can end by what its command's agent does before the agent's first word is heard.  Accepts NULL
+ * for @s.
  */
 void supply_end(struct supply *s, const struct target *command);
 

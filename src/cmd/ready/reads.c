@@ -175,7 +175,6 @@ void ready_reads_process(struct ready_reads *s, const struct dtap_process_event 
 /* The CPU time of a thread: by schedstat, or where the kernel has none by stat, in ticks.  False: it is gone. */
 static bool cpu_time(struct ready_reads *s, pid_t pid, uint32_t tid, uint64_t *ns)
 {
-	enum { UTIME = 14, STIME = 15 };	/* proc_pid_stat(5) */
 	uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
 	char file[48];
 
@@ -189,7 +188,8 @@ static bool cpu_time(struct ready_reads *s, pid_t pid, uint32_t tid, uint64_t *n
 	snprintf(file, sizeof(file), "task/%" PRIu32 "/stat", tid);
 	if (proc_read(pid, file, &s->text))
 		return false;
-	*ns = (proc_stat_field(strbuf_str(&s->text), UTIME) + proc_stat_field(strbuf_str(&s->text), STIME)) * (1000000000 / ticks);
+	*ns = proc_stat_field(strbuf_str(&s->text), STAT_USER_TIME) + proc_stat_field(strbuf_str(&s->text), STAT_SYSTEM_TIME);
+	*ns *= 1000000000 / ticks;
 	return true;
 }
 
