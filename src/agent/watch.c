@@ -42,7 +42,8 @@ enum { LET_GO_NAPS = 30, STAY_MS = 1000, FULL_NAPS = 100 };
  *
  * The thread and a fork by another thread: the same, with forking.  Before a thread gets the GIL, the interpreter
  * creates a thread state under a lock.  Up to 3.11 the child of a fork takes that lock before it reinitialises it: if
- * the parent's thread held it at the fork, the child waits forever.
+ * the parent's thread held it at the fork, the child waits forever.  C code that forks calls none of this: its child finds
+ * what the parent's thread was about to do (look_at_fork()).
  *
  * When a thread that was asked to end has cleared agent.watch.thread, another one can be started; the fork that asked
  * waits for agent.watch.last.
@@ -187,6 +188,31 @@ static bool answer_undisturbed(void)
 	return !raised;
 }
 
+/* A child of fork has none of its parent's threads. */
+static void forget_thread(void)
+{
+	__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.forking, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.thread, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.last, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.leave, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.wants_gil, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.sets_up, false, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&agent.watch.stay_asked, false, __ATOMIC_SEQ_CST);
+	agent.watch.stayed_ms = 0;
+}
+
+/* C code may have forked, of which the interpreter tells nothing: what the parent's thread was about to do is not done here. */
+static void look_at_fork(void)
+{
+	int pid = (int)syscall(SYS_getpid), was = __atomic_load_n(&agent.watch.pid, __ATOMIC_SEQ_CST);
+
+	if (was != pid && __atomic_compare_exchange_n(&agent.watch.pid, &was, pid, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) && was)
+		forget_thread();
+}
+
 /* The main thread runs it between two bytecode instructions. */
 static int pending_call(void *unused)
 {
@@ -194,6 +220,7 @@ static int pending_call(void *unused)
 	bool answered;
 
 	(void)unused;
+	look_at_fork();
 	__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
 	answered = answer_undisturbed();
 	if (answered)
@@ -389,31 +416,13 @@ bool watch_is_in_fork(void)
 	return __atomic_load_n(&agent.watch.forking, __ATOMIC_SEQ_CST) && agent.watch.pid && agent.watch.pid != (int)syscall(SYS_getpid);
 }
 
-/* A child of fork has none of its parent's threads. */
-static void forget_thread(void)
-{
-	__atomic_store_n(&agent.watch.taking_gil, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&agent.watch.forking, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&agent.watch.thread, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&agent.watch.last, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&agent.watch.leave, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&agent.watch.asked, NULL, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&agent.watch.queued, false, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&agent.watch.wants_gil, false, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&agent.watch.sets_up, false, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&agent.watch.stay_asked, false, __ATOMIC_SEQ_CST);
-	agent.watch.stayed_ms = 0;
-}
-
 int watch_start(void)
 {
-	int none = 0, err, pid = (int)syscall(SYS_getpid);
+	int none = 0, err;
 
 	if (watch_closing())
 		return -ESHUTDOWN;
-	if (agent.watch.pid && agent.watch.pid != pid)
-		forget_thread();	/* C code has forked */
-	agent.watch.pid = pid;
+	look_at_fork();
 	if (leaving())
 		return 0;		/* for a fork, after which the thread is started if there is work for it */
 	err = control_make_waker();
@@ -505,6 +514,7 @@ static struct pyobj *before_fork(struct pyobj *self, struct pyobj *const *args, 
 	(void)self;
 	(void)args;
 	(void)nargs;
+	look_at_fork();
 	if (is_counted())
 		stop();
 	__atomic_fetch_add(&agent.watch.forking, 1, __ATOMIC_SEQ_CST);
@@ -550,6 +560,7 @@ static struct pyobj *at_exit(struct pyobj *self, struct pyobj *const *args, ssiz
 	(void)self;
 	(void)args;
 	(void)nargs;
+	look_at_fork();
 	__atomic_store_n(&agent.watch.closing, 1, __ATOMIC_SEQ_CST);
 	wait_until_out();
 	errno = saved;
