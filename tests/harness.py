@@ -9,6 +9,7 @@ import os
 import pathlib
 import platform
 import re
+import select
 import shutil
 import signal
 import struct
@@ -25,6 +26,7 @@ STAP = BUILD / "stap"
 LATE = r"(# \w+: \d+ programs? may have begun before the agent was in (it|them): .*\n)?"
 VERSIONS = ("3.9", "3.11", "3.13", "3.14", "3.15")
 TIMEOUT_S = 60
+HANGS_S = 5 * TIMEOUT_S
 NIGHTLY = bool(os.environ.get("DTAP_NIGHTLY"))      # what takes long is done as well
 
 # What the sanitizers print and no command does.
@@ -200,6 +202,13 @@ def where_they_stand(pid, most=4):
                                         capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)
                 told += [line for line in stacks.stdout.splitlines() if re.match(r"#|Thread ", line)]
     return "\n".join(told)
+
+
+def is_at_work(child, since):
+    """Has it said nothing yet, since the time.monotonic() @since?  A test with a program that hangs fails, and says where that stands."""
+    silent = not select.select([child.stdout], [], [], 0)[0]
+    assert not silent or time.monotonic() < since + HANGS_S, where_they_stand(child.pid)
+    return silent
 
 
 def finish(child, argv, timeout=TIMEOUT_S):

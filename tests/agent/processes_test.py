@@ -6,6 +6,7 @@ import re
 import select
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -52,6 +53,7 @@ class Program:
         self.before = self.has()[0]
 
     def begin(self, steps):
+        self.begun = time.monotonic()
         self.child.stdin.write(json.dumps(steps) + "\n")
         self.child.stdin.flush()
 
@@ -60,7 +62,7 @@ class Program:
         for file in (self.folder / "kill").iterdir():
             file.unlink()
             os.kill(int(file.name), signal.SIGKILL)
-        return not select.select([self.child.stdout], [], [], 0)[0]
+        return harness.is_at_work(self.child, self.begun)
 
     def has(self):
         """What its descriptors are, and how many threads it has."""

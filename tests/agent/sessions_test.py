@@ -1,12 +1,13 @@
 """One session of an agent beside another, whose script comes and goes while the program works: it sees each event once."""
 import os
 import random
-import select
 import subprocess
+import time
 import zlib
 
 import pytest
 
+import harness
 from agent.agent_test import end, ready
 from agent.control_test import ask
 from agent.several_test import Counter
@@ -184,11 +185,12 @@ class Program:
         ask(self.child, "2")
 
     def begin(self):
+        self.begun = time.monotonic()
         self.child.stdin.write(f"{WORKS}\n")
         self.child.stdin.flush()
 
     def is_at_work(self):
-        return not select.select([self.child.stdout], [], [], 0)[0]
+        return harness.is_at_work(self.child, self.begun)
 
     def end(self):
         """What it says that its own tools have seen."""
