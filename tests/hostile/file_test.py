@@ -106,13 +106,14 @@ def trace(built, argv, command, when="AT_LOADING", timeout=120):
     return result
 
 
-# Between two events of a process, which end those with semaphores, it has looked at its semaphore.
+# Between two events of a process, which end those with semaphores, it has looked at its semaphore.  One process tells: on another
+# processor the other one may have an event beside exit().
 SCRIPTS = {
     "usdt": lambda pid, path, *_: [
         harness.DTRACE, "-qn", "hostile$target:::tick /n++/ { printf(\"tick\"); exit(0); } tick-100s { exit(3); }", "-p", pid],
     "usdt wide": lambda pid, path, other=None: [
-        harness.DTRACE, "-qn", "hostile*:::tick { n[pid]++; } hostile*:::tick /n[$1] > 1 && n[$2] > 1/ { printf(\"tick\"); exit(0); }"
-        " tick-100s { exit(3); }", pid, other or pid],
+        harness.DTRACE, "-qn", "hostile*:::tick { n[pid]++; } tick-100s { exit(3); }"
+        " hostile*:::tick /pid == $1 && n[$1] > 1 && n[$2] > 1/ { printf(\"tick\"); exit(0); }", pid, other or pid],
     "pid": lambda pid, path, *_: [
         harness.DTRACE, "-qn", f"pid$target:{os.path.basename(path)}:tick:entry {{ printf(\"tick\"); exit(0); }} tick-100s {{ exit(3); }}",
         "-p", pid],
