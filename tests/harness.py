@@ -26,7 +26,7 @@ STAP = BUILD / "stap"
 LATE = r"(# \w+: \d+ programs? may have begun before the agent was in (it|them): .*\n)?"
 VERSIONS = ("3.9", "3.11", "3.13", "3.14", "3.15")
 TIMEOUT_S = 60
-HANGS_S = 5 * TIMEOUT_S
+HANGS_S = 5 * TIMEOUT_S       # for a program that works while a test does something to it
 NIGHTLY = bool(os.environ.get("DTAP_NIGHTLY"))      # what takes long is done as well
 
 # What the sanitizers print and no command does.

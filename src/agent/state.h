@@ -195,7 +195,7 @@ struct watch_state {
 	int thread;			/* 0 none, 1 starting, else its kernel thread id */
 	int last;			/* its id until the kernel has removed it; 0: not known */
 	int leave;			/* asks it to end; may be cleared again */
-	int pid;			/* the process it was started in */
+	int pid;			/* the process that these words are about; 0: not known yet */
 	bool polling;
 	void (*asked)(void);		/* what the main thread is asked to do */
 	bool answered;

@@ -204,7 +204,10 @@ static void forget_thread(void)
 	agent.watch.stayed_ms = 0;
 }
 
-/* C code may have forked, of which the interpreter tells nothing: what the parent's thread was about to do is not done here. */
+/*
+ * Before the words of agent.watch are relied on: if C code has forked, of which the interpreter tells nothing, they are about the
+ * parent's thread, and are cleared, once.
+ */
 static void look_at_fork(void)
 {
 	int pid = (int)syscall(SYS_getpid), was = __atomic_load_n(&agent.watch.pid, __ATOMIC_SEQ_CST);

@@ -107,6 +107,11 @@ uint64_t proc_stat_field(const char *stat, int nr)
 	return s ? strtoull(s, NULL, 10) : 0;
 }
 
+uint64_t proc_stat_cpu_time(const char *stat)
+{
+	return proc_stat_field(stat, STAT_USER_TIME) + proc_stat_field(stat, STAT_SYSTEM_TIME);
+}
+
 const char *proc_refusal(void)
 {
 	char own[16];

@@ -34,8 +34,7 @@ long proc_innermost_id(const char *status, const char *name, size_t *depth);
 
 /*
  * Fields of /proc/PID/stat, and bits of STAT_FLAGS (include/linux/sched.h, PF_EXITING, PF_FORKNOEXEC: no exec since the fork, and
- * PF_KTHREAD).  The times are in clock ticks (sysconf(_SC_CLK_TCK));
- * that of the start, since the machine's.
+ * PF_KTHREAD).  The times are in clock ticks (sysconf(_SC_CLK_TCK)); STAT_START_TIME counts from the machine's start.
  */
 enum {
 	STAT_STATE = 3, STAT_PARENT = 4, STAT_FLAGS = 9, STAT_USER_TIME = 14, STAT_SYSTEM_TIME = 15, STAT_START_TIME = 22,
@@ -50,6 +49,9 @@ enum { PROCESS_EXITING = 0x4, PROCESS_FORKED = 0x40, PROCESS_KTHREAD = 0x0020000
  */
 const char *proc_stat_at(const char *stat, int nr);
 uint64_t proc_stat_field(const char *stat, int nr);
+
+/* The time of the processor that the process or thread of @stat has had, in clock ticks. */
+uint64_t proc_stat_cpu_time(const char *stat);
 
 /* Why the pids under /proc are not those that system calls take, in this process's pid namespace; NULL: they are. */
 const char *proc_refusal(void);

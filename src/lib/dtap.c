@@ -520,8 +520,7 @@ static uint64_t ticks_of(pid_t pid)
 	uint64_t ticks = 0;
 
 	if (!proc_read(pid, "stat", &stat))
-		ticks = proc_stat_field(strbuf_str(&stat), STAT_USER_TIME) +
-			proc_stat_field(strbuf_str(&stat), STAT_SYSTEM_TIME);
+		ticks = proc_stat_cpu_time(strbuf_str(&stat));
 	strbuf_fini(&stat);
 	return ticks;
 }

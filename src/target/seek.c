@@ -361,7 +361,7 @@ static bool may_be_in_fork(const struct injection *j, pid_t tid)
 	snprintf(name, sizeof(name), "task/%d/stat", (int)j->t->pid);
 	if (!proc_read(j->t->pid, name, &stat)) {
 		flags = proc_stat_field(strbuf_str(&stat), STAT_FLAGS);
-		ticks = proc_stat_field(strbuf_str(&stat), STAT_USER_TIME) + proc_stat_field(strbuf_str(&stat), STAT_SYSTEM_TIME);
+		ticks = proc_stat_cpu_time(strbuf_str(&stat));
 	}
 	strbuf_fini(&stat);
 	return (flags & (PROCESS_FORKED | PROCESS_EXITING)) == PROCESS_FORKED && ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK) < FORK_MS;

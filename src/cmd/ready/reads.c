@@ -188,8 +188,7 @@ static bool cpu_time(struct ready_reads *s, pid_t pid, uint32_t tid, uint64_t *n
 	snprintf(file, sizeof(file), "task/%" PRIu32 "/stat", tid);
 	if (proc_read(pid, file, &s->text))
 		return false;
-	*ns = proc_stat_field(strbuf_str(&s->text), STAT_USER_TIME) + proc_stat_field(strbuf_str(&s->text), STAT_SYSTEM_TIME);
-	*ns *= 1000000000 / ticks;
+	*ns = proc_stat_cpu_time(strbuf_str(&s->text)) * (1000000000 / ticks);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /* The channels, with agents played by this process. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -241,6 +242,49 @@ static void an_agent_that_went_on_says_so(void **state)
 	close(fd);
 	agents_turn(agents);
 	expect("gone 30d0000 ff 0 \n");
+}
+
+static void count_silent(void *ctx, pid_t pid)
+{
+	assert_int_equal(pid, getpid());
+	++*(int *)ctx;
+}
+
+struct late { int fd; struct abi_agent_msg m; };
+
+static void *answer_later(void *ctx)
+{
+	struct late *late = ctx;
+
+	usleep(50000);
+	send(late->fd, &late->m, sizeof(late->m), MSG_NOSIGNAL);
+	return NULL;
+}
+
+/* A session that ends before the first answer waits for it, and says who gives none. */
+static void the_end_waits_for_first_answers(void **state)
+{
+	struct late late = { .m = { .version = ABI_AGENT_VERSION, .kind = ABI_AGENT_STATE, .phase = ABI_AGENT_LATE, .supplied = 1 } };
+	int fd = hello(ABI_AGENT_READY, ""), silent = 0;
+	struct abi_agent_msg m;
+	pthread_t thread;
+
+	(void)state;
+	agents_turn(agents);
+	agents_end(agents, 10, count_silent, &silent);
+	assert_int_equal(silent, 1);
+	expect("ready 30d0000 ff 0 \n");
+	assert_int_equal(recv(fd, &m, sizeof(m), MSG_DONTWAIT), sizeof(m));
+	late.fd = fd;
+	late.m.seq = m.seq;
+	assert_int_equal(pthread_create(&thread, NULL, answer_later, &late), 0);
+	agents_end(agents, 60000, count_silent, &silent);
+	pthread_join(thread, NULL);
+	assert_int_equal(silent, 1);
+	expect("late 30d0000 ff 1 \nstate 30d0000 ff 1 \n");
+	agents_end(agents, 60000, count_silent, &silent);
+	assert_int_equal(silent, 1);
+	close(fd);
 }
 
 static void another_interpreter_is_told_once(void **state)
@@ -522,6 +566,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_silent_agent_is_not_waited_for_for_ever, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_goes_is_not_waited_for, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_went_on_says_so, start, finish),
+		cmocka_unit_test_setup_teardown(the_end_waits_for_first_answers, start, finish),
 		cmocka_unit_test_setup_teardown(another_interpreter_is_told_once, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_with_a_segment_is_not_yet_there, start, finish),
 		cmocka_unit_test_setup_teardown(another_version_is_lost, start, finish),
