@@ -250,7 +250,7 @@ enum {
 	EBPF_MAP_UNWIND,	/* array of 1 struct abi_unwind, mmapable; the tracer fills it */
 	EBPF_MAP_PYTHONS,	/* hash by struct abi_process_key of struct abi_python, which the tracer fills */
 	EBPF_MAP_CODES,		/* hash by number: code objects that the tracer was sent recently */
-	EBPF_MAP_VTIMES,	/* hash by struct task_struct: the last vtimestamp, the time spent in programs */
+	EBPF_MAP_VTIMES,	/* hash by struct task_struct: the last vtimestamp, the time spent in programs, whose they are */
 	EBPF_MAP_KEPT,		/* hash by struct task_struct: the stacks of threads that left their CPU (gen_kept.c) ... */
 	EBPF_MAP_KEEPS,		/* ... hash by process: whose are kept */
 	EBPF_MAP_GILS,		/* hash by thread and probe: since when (rt/gil.c) */

@@ -370,6 +370,8 @@ static void gen_program(struct gen *g, const struct ebpf_section *sections, unsi
 	if (g->env->away)
 		gen_away_keep(g, names);
 	gen_prologue_values(g, g->needs & ~(uint32_t)(NEED_TASK | (g->env->gil ? GIL_NEEDS : 0) | (g->env->away ? NEED_PROBE : 0) | (gen_charges(g) ? NEED_TIME : 0)));
+	if (gen_hides_time(g))
+		gen_hides_from_here(g);
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
 	if (g->settles)

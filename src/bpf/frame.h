@@ -16,15 +16,16 @@ enum {
 	FRAME_TIME = -16,		/* timestamp */
 	FRAME_PROBE = -24,		/* index of the probe that fired */
 	FRAME_TASK = -32,		/* struct bpf_pidns_info: tid, pid */
-	FRAME_TMP = -40,		/* temporary, within one IR instruction */
-	FRAME_TMP2 = -48,
-	FRAME_POS = -56,		/* bytes of the key or record built so far */
+	FRAME_LOST = -40,		/* what the CPU's task clock was behind its clock when the program began */
+	FRAME_TMP = -48,		/* temporary, within one IR instruction */
+	FRAME_TMP2 = -56,
+	FRAME_POS = -64,		/* bytes of the key or record built so far */
 	FRAME_SECTION = FRAME_POS,	/* before the clauses: which of them run (struct ebpf_section) */
-	FRAME_FAULT = -96,		/* ERROR's arg1 to arg5, in that order */
+	FRAME_FAULT = -104,		/* ERROR's arg1 to arg5, in that order */
 	FRAME_COST = FRAME_FAULT,	/* after the clauses: struct ebpf_cost */
 	FRAME_EARLY = FRAME_FAULT,	/* before the clauses: what the filter reads, up to 40 bytes */
 	/* A program whose clauses are functions (gen_turn.c) uses only the words above. */
-	FRAME_THREAD = -104,		/* a thread's key */
+	FRAME_THREAD = -112,		/* a thread's key */
 	FRAME_KEY = FRAME_THREAD - FRAME_KEY_SIZE,	/* small keys, the record of a fault, ITER's context */
 	FRAME_LATE = FRAME_KEY - 8,	/* a fault was caught after the time limit */
 	FRAME_ELEM = FRAME_LATE - 8,	/* an element, while a record is built */

@@ -282,8 +282,9 @@ static inline bool gen_ctx_is_words(const struct gen *g)
 }
 
 void gen_prologue_values(struct gen *g, uint32_t needs);
-/* Does the program's own time have to be kept out of vtimestamp?  It needs NEED_TIME then, and this at its end. */
+/* Does the program's own time have to be kept out of vtimestamp?  It needs NEED_TIME then, and these at its begin and its end. */
 bool gen_hides_time(const struct gen *g);
+void gen_hides_from_here(struct gen *g);
 void gen_hide_time(struct gen *g);
 /* R0 = the table's entry of the probe that fired; jump to @none if there is none. */
 void gen_probe_entry(struct gen *g, uint32_t none);

@@ -275,12 +275,9 @@ static void need_task(struct gen *g, const char *builtin, bool known)
 }
 
 /* An element of EBPF_MAP_VTIMES. */
-enum { VTIME_LAST = 0, VTIME_HIDDEN = 8 };
+enum { VTIME_LAST = 0, VTIME_HIDDEN = 8, VTIME_WHO = 16 };
 
-/* Clocks that differ by more belong to two threads, of which the second got the first one's address. */
-enum { VTIME_BACK_NS = 1000000000 };
-
-/* The element of a thread that has none: the time at FRAME_TMP2, nothing hidden. */
+/* The element of a thread that has none: the time at FRAME_TMP2, nothing hidden, the thread's numbers, which are in FRAME_KEY. */
 static void vtime_new(struct gen *g)
 {
 	struct assembler *as = &g->as;
@@ -298,7 +295,10 @@ static void vtime_new(struct gen *g)
 	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
 }
 
-/* R1 = the time in R1 without that of programs, or this thread's last vtimestamp if that is later. */
+/*
+ * R1 = the time in R1 without that of programs, or this thread's last vtimestamp if that is later.  A thread with other numbers than
+ * the element's has got the address of one that has ended.
+ */
 static void virtual_time(struct gen *g)
 {
 	struct assembler *as = &g->as;
@@ -307,24 +307,25 @@ static void virtual_time(struct gen *g)
 	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
 	gen_current_task(g);
 	asm_st(as, BPF_DW, R10, FRAME_THREAD, R0);
+	asm_helper(as, BPF_FUNC_get_current_pid_tgid);
+	asm_st(as, BPF_DW, R10, FRAME_KEY + VTIME_WHO, R0);
 	asm_lookup(as, EBPF_MAP_VTIMES, FRAME_THREAD);
 	asm_ji(as, BPF_JNE, R0, 0, known);
 	vtime_new(g);
 	asm_ja(as, done);
 	asm_bind(as, known);
-	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
-	asm_ld(as, BPF_DW, R2, R0, VTIME_HIDDEN);
-	asm_j(as, BPF_JGE, R1, R2, same);
-	/* A thread that has run for less than what is hidden from it is a new one. */
+	asm_ld(as, BPF_DW, R1, R10, FRAME_KEY + VTIME_WHO);
+	asm_ld(as, BPF_DW, R2, R0, VTIME_WHO);
+	asm_j(as, BPF_JEQ, R1, R2, same);
+	asm_st(as, BPF_DW, R0, VTIME_WHO, R1);
 	asm_sti(as, BPF_DW, R0, VTIME_LAST, 0);
 	asm_sti(as, BPF_DW, R0, VTIME_HIDDEN, 0);
-	asm_imm(as, R2, 0);
 	asm_bind(as, same);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TMP2);
+	asm_ld(as, BPF_DW, R2, R0, VTIME_HIDDEN);
 	asm_alu(as, BPF_SUB, R1, R2);
 	asm_ld(as, BPF_DW, R2, R0, VTIME_LAST);
-	asm_mov(as, R3, R2);
-	asm_alu(as, BPF_SUB, R3, R1);
-	asm_ji(as, BPF_JLT, R3, VTIME_BACK_NS, later);
+	asm_j(as, BPF_JSGT, R2, R1, later);
 	asm_st(as, BPF_DW, R0, VTIME_LAST, R1);
 	asm_ja(as, done);
 	asm_bind(as, later);
@@ -336,50 +337,6 @@ bool gen_hides_time(const struct gen *g)
 {
 	return !g->env->user_space && g->env->ctx != EBPF_CTX_RUN && g->env->task_runtime && !gen_tp_other_task(g) &&
 	       g->unit->maps[EBPF_MAP_VTIMES].type != BPF_MAP_TYPE_UNSPEC;
-}
-
-/*
- * A program that took longer may have been preempted, or have slept.  Hardly one takes HIDE_MOST_NS: then a hypervisor has kept
- * the processor, which is not in the thread's time either; more would be hidden than there was.
- */
-enum { HIDE_LONG_NS = 20000, HIDE_MOST_NS = 5000000 };
-
-/*
- * Add the time since the program began to what is hidden from its thread's vtimestamp, if that has been asked for.  If
- * the thread has lost its CPU meanwhile, only the time since it got it back.
- */
-void gen_hide_time(struct gen *g)
-{
-	struct assembler *as = &g->as;
-	uint32_t none = asm_label(as), add = asm_label(as);
-
-	gen_current_task(g);
-	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
-	asm_lookup(as, EBPF_MAP_VTIMES, FRAME_TMP2);
-	asm_ji(as, BPF_JEQ, R0, 0, none);
-	asm_mov(as, R6, R0);
-	asm_helper(as, BPF_FUNC_ktime_get_ns);
-	asm_mov(as, R7, R0);
-	asm_mov(as, R8, R0);
-	asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
-	asm_alu(as, BPF_SUB, R7, R1);
-	asm_ji(as, BPF_JLT, R7, HIDE_LONG_NS, add);
-	if (g->env->task_last_arrival) {
-		asm_ld(as, BPF_DW, R3, R10, FRAME_TMP2);
-		peek(g, BPF_DW, g->env->task_last_arrival);
-		asm_alu(as, BPF_SUB, R8, R1);
-		asm_map_value(as, R1, EBPF_MAP_CONTROL, offsetof(struct abi_control, sched_off_ns));
-		asm_ld(as, BPF_DW, R1, R1, 0);
-		asm_alu(as, BPF_ADD, R8, R1);
-		asm_j(as, BPF_JGE, R8, R7, add);
-		asm_mov(as, R7, R8);
-	} else {
-		asm_ja(as, none);
-	}
-	asm_bind(as, add);
-	asm_ji(as, BPF_JGE, R7, HIDE_MOST_NS, none);
-	asm_atomic(as, BPF_ADD, BPF_DW, R6, VTIME_HIDDEN, R7);
-	asm_bind(as, none);
 }
 
 /* R1 = the word at @off of the thread's struct task_struct. */
@@ -404,6 +361,109 @@ static void find_queue(struct gen *g)
 	gen_follow(g, g->env->task_cfs_rq);
 	gen_follow(g, g->env->cfs_rq_rq);
 	asm_st(&g->as, BPF_DW, R10, FRAME_KEY, R1);
+}
+
+/*
+ * R1 = by how much the task clock of the CPU is behind its clock: what a hypervisor, and perhaps interrupts, have taken so far.
+ * Should the scheduler add up between the two reads, it is too much where a program @begins and too little where it ends: by
+ * their difference then nothing has been taken.
+ */
+static void lost_time(struct gen *g, bool begins)
+{
+	const struct ebpf_env *e = g->env;
+	struct assembler *as = &g->as;
+
+	find_queue(g);
+	queue_word(g, begins ? e->rq_clock_task : e->rq_clock);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R1);
+	queue_word(g, begins ? e->rq_clock : e->rq_clock_task);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_TMP2);
+	asm_alu(as, BPF_SUB, R1, R2);
+	if (!begins)
+		asm_neg(as, R1);
+}
+
+void gen_hides_from_here(struct gen *g)
+{
+	if (!g->env->task_cfs_rq)
+		return;
+	lost_time(g, true);
+	asm_st(&g->as, BPF_DW, R10, FRAME_LOST, R1);
+}
+
+/*
+ * A program that took longer may have been preempted, have slept, or a hypervisor has kept its processor.  Where it is not known
+ * for how long: hardly one takes HIDE_MOST_NS itself.
+ */
+enum { HIDE_LONG_NS = 20000, HIDE_MOST_NS = 5000000 };
+
+/* R7 -= what was taken from the thread since the program began; jump to @none if that is all of it. */
+static void without_lost(struct gen *g, uint32_t none)
+{
+	struct assembler *as = &g->as;
+	uint32_t nothing = asm_label(as);
+
+	lost_time(g, false);
+	asm_ld(as, BPF_DW, R2, R10, FRAME_LOST);
+	asm_alu(as, BPF_SUB, R1, R2);
+	asm_ji(as, BPF_JSLE, R1, 0, nothing);
+	asm_j(as, BPF_JGE, R1, R7, none);
+	asm_alu(as, BPF_SUB, R7, R1);
+	asm_bind(as, nothing);
+}
+
+/* R7 = the time since the thread got its CPU, if that was after the program began: then jump to @lately. */
+static void since_arrival(struct gen *g, uint32_t lately)
+{
+	struct assembler *as = &g->as;
+	uint32_t before = asm_label(as);
+
+	thread_word(g, g->env->task_last_arrival);
+	asm_alu(as, BPF_SUB, R8, R1);
+	asm_map_value(as, R1, EBPF_MAP_CONTROL, offsetof(struct abi_control, sched_off_ns));
+	asm_ld(as, BPF_DW, R1, R1, 0);
+	asm_alu(as, BPF_ADD, R8, R1);
+	asm_j(as, BPF_JGE, R8, R7, before);
+	asm_mov(as, R7, R8);
+	asm_ja(as, lately);
+	asm_bind(as, before);
+}
+
+/*
+ * Add the time since the program began to what is hidden from its thread's vtimestamp, if that has been asked for.  If
+ * the thread has lost its CPU meanwhile, only the time since it got it back.  When another thread waits for the CPU until the
+ * program is over, the scheduler charges that one for the wait (rq_clock_skip_update()), and so much is hidden too much.
+ */
+void gen_hide_time(struct gen *g)
+{
+	struct assembler *as = &g->as;
+	uint32_t none = asm_label(as), add = asm_label(as), unsure = asm_label(as);
+
+	gen_current_task(g);
+	asm_st(as, BPF_DW, R10, FRAME_TMP2, R0);
+	asm_lookup(as, EBPF_MAP_VTIMES, FRAME_TMP2);
+	asm_ji(as, BPF_JEQ, R0, 0, none);
+	asm_mov(as, R6, R0);
+	asm_helper(as, BPF_FUNC_ktime_get_ns);
+	asm_mov(as, R7, R0);
+	asm_mov(as, R8, R0);
+	asm_ld(as, BPF_DW, R1, R10, FRAME_TIME);
+	asm_alu(as, BPF_SUB, R7, R1);
+	asm_ji(as, BPF_JLT, R7, HIDE_LONG_NS, add);
+	if (g->env->task_last_arrival) {
+		since_arrival(g, unsure);
+		if (g->env->task_cfs_rq) {
+			without_lost(g, none);
+			asm_ja(as, add);
+		}
+		asm_bind(as, unsure);
+		asm_ji(as, BPF_JGE, R7, HIDE_MOST_NS, none);
+	} else {
+		asm_ja(as, none);
+	}
+	asm_bind(as, add);
+	asm_atomic(as, BPF_ADD, BPF_DW, R6, VTIME_HIDDEN, R7);
+	asm_bind(as, none);
 }
 
 /* FRAME_TMP2 += or -= R1. */

@@ -706,7 +706,7 @@ static void set_common_maps(struct ebpf_unit *u, struct ebpf_private *p, const s
 	if (sizes->gil)
 		set_map(&u->maps[EBPF_MAP_GILS], BPF_MAP_TYPE_LRU_HASH, 16, 8, GILS, 0, "gils");
 	if (uses(prog, reads_vtimestamp))
-		set_map(&u->maps[EBPF_MAP_VTIMES], BPF_MAP_TYPE_LRU_HASH, 8, 16, VTIMES, 0, "vtimes");
+		set_map(&u->maps[EBPF_MAP_VTIMES], BPF_MAP_TYPE_LRU_HASH, 8, 24, VTIMES, 0, "vtimes");
 }
 
 struct ebpf_unit *ebpf_unit_new(const struct ir_prog *prog, const struct ebpf_sizes *sizes, const char **err)

@@ -4,6 +4,7 @@ of probes.
 """
 import os
 import re
+import statistics
 
 import pytest
 
@@ -62,6 +63,31 @@ def test_is_the_threads_time(dtrace, tmp_path):
     assert apart[100] < 1_000_000 and apart[-10] < 100_000_000, apart
 
 
+THREADS = """
+import os, threading, time
+def run():
+    os.getpgid(0)
+    end = time.thread_time_ns() + 20_000_000
+    while time.thread_time_ns() < end: pass
+    os.getsid(0)
+for i in range(30):
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+"""
+
+
+def test_each_thread_has_its_own(dtrace, tmp_path):
+    """Also one that gets an ended one's memory in the kernel, which had run for longer than it has.  Half: for what was stolen."""
+    program = tmp_path / "threads.py"
+    program.write_text(THREADS)
+    result = dtrace("-q", "-n", """
+        syscall::getpgid:entry /pid == $target/ { self->begin = vtimestamp; }
+        syscall::getsid:entry /pid == $target/ { @[vtimestamp - self->begin >= 10000000] = count(); }""",
+        "-c", f"/usr/bin/python3 -S {program}")
+    assert result.code == 0 and re.fullmatch(r"\s*1\s+30\s*", result.out), result
+
+
 # --- without the time of probes ------------------------------------------------------------------------
 
 COSTLY = """
@@ -104,15 +130,60 @@ def traced(dtrace, interp, place, program):
 
 PLACES = pytest.mark.parametrize("place", ["target", "kernel"])
 
+EACH = """
+import time
+def f():
+    time.thread_time_ns()
+took = []
+for i in range(CALLS):
+    begin = time.thread_time_ns()
+    f()
+    took.append(time.thread_time_ns() - begin)
+print("took", *took)
+"""
+
+
+def middle(text):
+    return statistics.median(map(int, text.split()[1:]))
+
+
+def middle_traced(dtrace, interp, options, costly, program):
+    """Of all calls of f: the thread's time as it says itself, and by vtimestamp, with a costly probe."""
+    result = dtrace("-q", *options, "-n", """
+        python$target:::function-entry /copyinstr(arg1) == "f"/ { %s }
+        python$target:::function-entry /copyinstr(arg1) == "f"/ { self->v = vtimestamp; }
+        python$target:::function-return /copyinstr(arg1) == "f"/ { printf("seen %%d\\n", vtimestamp - self->v); }
+        """ % costly, "-c", interp.command(program))
+    assert result.code == 0, result
+    return middle(re.search("took.*", result.out)[0]), statistics.median(map(int, re.findall(r"seen (\d+)", result.out)))
+
+
+def check_without(interp, program, whole, seen):
+    """
+    What the program takes untraced, though most of its time is the probe's by now.  The kernel's trap is not hidden.  The
+    middle of all calls: a machine may keep some of them waiting for longer than all the probes take.
+    """
+    alone = middle(harness.run(interp.argv_of(program)).out)
+    assert abs(seen - alone) < (whole - alone) / 4, (alone, whole, seen)
+
 
 @PLACES
 @pytest.mark.interps("3.9", "3.14")
 def test_is_without_costly_probes(dtrace, interp, place):
-    """What the program takes untraced, though most of its time is the probe's by now.  The kernel's trap is not hidden."""
-    program = work(interp, 1500, 0)
-    alone = took(harness.run(interp.argv_of(program)).out)
-    whole, seen = traced(dtrace, interp, place, program)
-    assert abs(seen - alone) < (whole - alone) / 4, (alone, whole, seen)
+    program = EACH.replace("CALLS", "1500")
+    check_without(interp, program, *middle_traced(dtrace, interp, ["-x", f"place={place}"], COSTLY, program))
+
+
+# Some 10 ms: a text is looked for at each place of a longer one.
+LONG = 'this->s = substr("%s", 0); @[index(this->s, "%sb")] = count();' % ("a" * 6000, "a" * 3000)
+
+
+@pytest.mark.interps("3.9", "3.14")
+def test_is_without_long_probes(dtrace, interp):
+    program = EACH.replace("CALLS", "20")
+    whole, seen = middle_traced(dtrace, interp, ["-x", "place=kernel", "-x", "strsize=8192"], LONG, program)
+    assert whole > 5_000_000
+    check_without(interp, program, whole, seen)
 
 
 @PLACES
