@@ -95,6 +95,10 @@ class Watch:
             self._ended.clear()
         return known
 
+    def knows(self, name):
+        """Has the kernel told that a process that is still there has executed what begins with @name?"""
+        return any(words.startswith(name) for words in list(self._names.values()))
+
     def deaths(self):
         """Those since the last call."""
         self.sync()
@@ -103,11 +107,12 @@ class Watch:
 
 
 def name_of(pid):
+    """Its words.  Who has ended has none, though it may still be there for its parent."""
     try:
         words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
-        return "gone before it could be looked at"
-    return b" ".join(words).decode(errors="replace").strip()[:200]
+        words = []
+    return b" ".join(words).decode(errors="replace").strip()[:200] or "gone before it could be looked at"
 
 
 def children_of(pid):

@@ -18,17 +18,23 @@ def watch(request):
 
 
 DIE = "import os, signal; os.kill(os.getpid(), signal.{})"
+DIE_LATER = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(.01)\nos.kill(os.getpid(), 11)"
 
 
 @pytest.mark.dies("SIGSEGV")
 @pytest.mark.parametrize("way", ["child", "grandchild", "orphan"])
-def test_crash_is_told(watch, way):
-    words = [sys.executable, "-c", DIE.format("SIGSEGV")]
+def test_crash_is_told(watch, tmp_path, way):
+    """With the words of who dies, which can be read before only."""
+    go = tmp_path / "go"
+    words = [sys.executable, "-c", DIE_LATER, str(go)]
+    own = " ".join(words[:3])
     if way == "grandchild":
         words = ["sh", "-c", '"$@"; true', "sh", *words]
     if way == "orphan":     # nobody of ours waits for it
         words = ["sh", "-c", 'setsid "$@" & exit 0', "sh", *words]
-    subprocess.run(words)
+    with subprocess.Popen(words):
+        harness.wait_until(lambda: watch.knows(own))
+        go.touch()
     deaths = harness.wait_until(watch.deaths)
     assert [death.signal for death in deaths] == ["SIGSEGV"] and "os.kill" in str(deaths[0])
 
