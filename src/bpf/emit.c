@@ -371,7 +371,7 @@ static void gen_program(struct gen *g, const struct ebpf_section *sections, unsi
 		gen_away_keep(g, names);
 	gen_prologue_values(g, g->needs & ~(uint32_t)(NEED_TASK | (g->env->gil ? GIL_NEEDS : 0) | (g->env->away ? NEED_PROBE : 0) | (gen_charges(g) ? NEED_TIME : 0)));
 	if (gen_hides_time(g))
-		gen_hides_from_here(g);
+		gen_hide_begin(g);
 	if (g->needs & NEED_CLAUSE_VARS)
 		gen_clear_clause_vars(g);
 	if (g->settles)
@@ -409,7 +409,7 @@ static void gen_program(struct gen *g, const struct ebpf_section *sections, unsi
 	if ((g->needs & NEED_SCRATCH) && !g->env->user_space)
 		asm_sti(as, BPF_W, R9, SCRATCH_BUSY, 0);
 	if (gen_hides_time(g))
-		gen_hide_time(g);
+		gen_hide_end(g);
 	if (g->settles) {
 		asm_ld(as, BPF_DW, R1, R10, FRAME_SETTLED);
 		asm_imm(as, R0, ABI_RUN_SETTLED);

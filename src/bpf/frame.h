@@ -16,7 +16,7 @@ enum {
 	FRAME_TIME = -16,		/* timestamp */
 	FRAME_PROBE = -24,		/* index of the probe that fired */
 	FRAME_TASK = -32,		/* struct bpf_pidns_info: tid, pid */
-	FRAME_LOST = -40,		/* what the CPU's task clock was behind its clock when the program began */
+	FRAME_LOST = -40,		/* by how much the CPU's task clock was behind its clock when the program began */
 	FRAME_TMP = -48,		/* temporary, within one IR instruction */
 	FRAME_TMP2 = -56,
 	FRAME_POS = -64,		/* bytes of the key or record built so far */

@@ -282,10 +282,10 @@ static inline bool gen_ctx_is_words(const struct gen *g)
 }
 
 void gen_prologue_values(struct gen *g, uint32_t needs);
-/* Does the program's own time have to be kept out of vtimestamp?  It needs NEED_TIME then, and these at its begin and its end. */
+/* Does the program's own time have to be kept out of vtimestamp?  It needs NEED_TIME then, and these two. */
 bool gen_hides_time(const struct gen *g);
-void gen_hides_from_here(struct gen *g);
-void gen_hide_time(struct gen *g);
+void gen_hide_begin(struct gen *g);
+void gen_hide_end(struct gen *g);
 /* R0 = the table's entry of the probe that fired; jump to @none if there is none. */
 void gen_probe_entry(struct gen *g, uint32_t none);
 /* R1 = the argument at @o; jump to @unread if it is in memory that cannot be read, which is a fault if @unread is NULL. */

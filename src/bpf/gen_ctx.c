@@ -383,7 +383,8 @@ static void lost_time(struct gen *g, bool begins)
 		asm_neg(as, R1);
 }
 
-void gen_hides_from_here(struct gen *g)
+/* Where the program begins, behind FRAME_TIME. */
+void gen_hide_begin(struct gen *g)
 {
 	if (!g->env->task_cfs_rq)
 		return;
@@ -392,8 +393,8 @@ void gen_hides_from_here(struct gen *g)
 }
 
 /*
- * A program that took longer may have been preempted, have slept, or a hypervisor has kept its processor.  Where it is not known
- * for how long: hardly one takes HIDE_MOST_NS itself.
+ * A program that took longer than HIDE_LONG_NS may have been preempted, or have slept, or a hypervisor may have kept its
+ * processor.  Where it is not known for how long, nothing is hidden from HIDE_MOST_NS on, which hardly a program takes itself.
  */
 enum { HIDE_LONG_NS = 20000, HIDE_MOST_NS = 5000000 };
 
@@ -412,7 +413,7 @@ static void without_lost(struct gen *g, uint32_t none)
 	asm_bind(as, nothing);
 }
 
-/* R7 = the time since the thread got its CPU, if that was after the program began: then jump to @lately. */
+/* If the thread got its CPU after the program began: R7 = the time since then, and jump to @lately.  R8 = now, and is lost. */
 static void since_arrival(struct gen *g, uint32_t lately)
 {
 	struct assembler *as = &g->as;
@@ -434,7 +435,7 @@ static void since_arrival(struct gen *g, uint32_t lately)
  * the thread has lost its CPU meanwhile, only the time since it got it back.  When another thread waits for the CPU until the
  * program is over, the scheduler charges that one for the wait (rq_clock_skip_update()), and so much is hidden too much.
  */
-void gen_hide_time(struct gen *g)
+void gen_hide_end(struct gen *g)
 {
 	struct assembler *as = &g->as;
 	uint32_t none = asm_label(as), add = asm_label(as), unsure = asm_label(as);

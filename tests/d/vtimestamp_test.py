@@ -139,12 +139,8 @@ for i in range(CALLS):
     begin = time.thread_time_ns()
     f()
     took.append(time.thread_time_ns() - begin)
-print("took", *took)
+print(f"took {sorted(took)[CALLS // 2]}")
 """
-
-
-def middle(text):
-    return statistics.median(map(int, text.split()[1:]))
 
 
 def middle_traced(dtrace, interp, options, costly, program):
@@ -155,7 +151,7 @@ def middle_traced(dtrace, interp, options, costly, program):
         python$target:::function-return /copyinstr(arg1) == "f"/ { printf("seen %%d\\n", vtimestamp - self->v); }
         """ % costly, "-c", interp.command(program))
     assert result.code == 0, result
-    return middle(re.search("took.*", result.out)[0]), statistics.median(map(int, re.findall(r"seen (\d+)", result.out)))
+    return took(result.out), statistics.median(map(int, re.findall(r"seen (\d+)", result.out)))
 
 
 def check_without(interp, program, whole, seen):
@@ -163,7 +159,7 @@ def check_without(interp, program, whole, seen):
     What the program takes untraced, though most of its time is the probe's by now.  The kernel's trap is not hidden.  The
     middle of all calls: a machine may keep some of them waiting for longer than all the probes take.
     """
-    alone = middle(harness.run(interp.argv_of(program)).out)
+    alone = took(harness.run(interp.argv_of(program)).out)
     assert abs(seen - alone) < (whole - alone) / 4, (alone, whole, seen)
 
 

@@ -18,7 +18,7 @@ def watch(request):
 
 
 DIE = "import os, signal; os.kill(os.getpid(), signal.{})"
-DIE_LATER = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(.01)\nos.kill(os.getpid(), 11)"
+DIE_LATER = "import os, signal, sys, time\nwhile not os.path.exists(sys.argv[1]): time.sleep(.01)\nos.kill(os.getpid(), signal.SIGSEGV)"
 
 
 @pytest.mark.dies("SIGSEGV")
