@@ -203,8 +203,7 @@ static int on_another(const char *event, struct pyobj *args, void *data)
 /* The interpreter has ended, and a program that embeds it may begin another one: Py_InitializeEx() and Py_AtExit() in CPython's C API. */
 static void at_end(void)
 {
-	agent.phase = AGENT_OFF;
-	agent_why("the interpreter in which it was is no more, and it sees nothing of another one in the same process");
+	agent.phase = AGENT_ENDED;
 	if (control_has_channel())
 		early_add_hook(on_another);
 }
@@ -424,7 +423,7 @@ static bool resolve(void)
 	const char *why;
 
 	if (agent.resolved)
-		return agent.phase != AGENT_OFF;
+		return agent.phase < AGENT_OFF;
 	agent.resolved = true;
 	why = capi_resolve(&agent.py);
 	if (!why) {

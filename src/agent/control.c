@@ -332,13 +332,22 @@ void control_forked(void)
 	sum_up_left();
 }
 
-static void copy_why(char *to)
+/* The end is no fault of what was traced until then. */
+static const char *why_for(enum abi_agent_kind kind)
 {
-	size_t length = strlen(agent.why);
+	if (agent.phase != AGENT_ENDED)
+		return agent.why;
+	return kind == ABI_AGENT_HELLO ?
+	       "the interpreter in which it was is no more, and it sees nothing of another one in the same process" : "";
+}
+
+static void copy_why(char *to, const char *why)
+{
+	size_t length = strlen(why);
 
 	if (length >= ABI_AGENT_WHY)
 		length = ABI_AGENT_WHY - 1;
-	memcpy(to, agent.why, length);
+	memcpy(to, why, length);
 	to[length] = 0;
 }
 
@@ -357,11 +366,11 @@ static void send_phase(int fd, enum abi_agent_kind kind, uint32_t seq, uint64_t 
 	msg.phase = phase;
 	if (kind == ABI_AGENT_HELLO) {
 		msg.python = agent.py.version_hex;
-		msg.can = agent.phase == AGENT_READY ? agent.can : 0;
+		msg.can = phase == ABI_AGENT_READY ? agent.can : 0;
 	} else {
 		msg.supplied = agent.supplied;
 	}
-	copy_why(msg.why);
+	copy_why(msg.why, why_for(kind));
 	send(fd, &msg, sizeof(msg), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -383,21 +392,26 @@ static bool went_on(struct channel *channel)
 	return __atomic_exchange_n(&channel->start, CHANNEL_FREE, __ATOMIC_ACQ_REL) == CHANNEL_LATE;
 }
 
-static void greet(struct channel *channel)
+static void greet(struct channel *channel, bool ready)
 {
 	channel->greeted = true;
-	send_message(fd_of(channel), ABI_AGENT_HELLO, 0, channel->proof);
+	send_phase(fd_of(channel), ABI_AGENT_HELLO, 0, channel->proof, ready ? ABI_AGENT_READY : ABI_AGENT_OFF);
 }
 
 void control_greet(void)
 {
+	__typeof__(agent.phase) phase = agent.phase;	/* the interpreter may end meanwhile */
+
 	for (unsigned i = 0; i < CONTROL_CHANNELS; i++) {
 		if (fd_of(&channels[i]) < 0 || channels[i].greeted)
 			continue;
-		if (agent.phase == AGENT_READY && channels[i].connected && !channels[i].proof)
+		if (phase == AGENT_READY && channels[i].connected && !channels[i].proof)
 			continue;
-		greet(&channels[i]);
-		if (agent.phase == AGENT_OFF)
+		/* It connected when it had an interpreter: nothing is to be told but the process's end, which the kernel tells. */
+		if (phase == AGENT_ENDED && channels[i].connected)
+			continue;
+		greet(&channels[i], phase == AGENT_READY);
+		if (phase >= AGENT_OFF)
 			drop(&channels[i]);
 	}
 }
@@ -566,7 +580,7 @@ static bool serve_one(struct channel *channel, int fd, bool is_there, void (*loo
 	if (msg.kind == ABI_AGENT_ASK) {
 		channel->proof = msg.proof;
 		if (agent.phase == AGENT_READY)
-			greet(channel);
+			greet(channel, true);
 	}
 	if (msg.kind == ABI_AGENT_LOOK) {
 		channel->leave = msg.leave;

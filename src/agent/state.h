@@ -583,7 +583,7 @@ struct agent {
 	bool asks;			/* it has still to ask for sessions: loaded by the interpreter from its site-packages folder (ask.h) */
 	bool asking;			/* the main thread does so now */
 	bool is_second;			/* a preloaded copy serves the tracer that started the program */
-	enum { AGENT_WAITING, AGENT_SETTING_UP, AGENT_READY, AGENT_OFF } phase;
+	enum { AGENT_WAITING, AGENT_SETTING_UP, AGENT_READY, AGENT_OFF, AGENT_ENDED } phase;	/* ENDED: with the interpreter */
 	unsigned marker_mask;		/* enum want: markers to be fired; read by marker_wanted() */
 	unsigned can, installed, supplied;	/* enum want: markers with usable hooks; requested (atomic); supplied */
 	unsigned supplied_by[AGENT_HOOKS];

@@ -312,9 +312,10 @@ static bool take_message(struct agents *a, struct channel *c)
 	pid_t sender;
 	ssize_t n = channel_receive(c->fd, &m, &sender);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	/* ECONNRESET: its end was closed before it had read all; what it has sent until then comes now. */
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 		return true;
-	if (n < 0 && errno != ECONNRESET)
+	if (n < 0)
 		channel_refuse(a, c, strerror(errno));
 	if (n <= 0)
 		return false;

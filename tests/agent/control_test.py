@@ -479,6 +479,51 @@ def test_children(interp, listener, how, connections):
         child.kill()
 
 
+# Forks a child that, when it is told to, ends its interpreter, says so, and lives on: by what exit() calls then, in C.
+ENDED = """
+import ctypes, os, sys
+print("ready", flush=True)
+sys.stdin.readline()
+pid = os.fork()
+if pid:
+    os.waitpid(pid, 0)
+else:
+    libc = ctypes.CDLL(None)
+    libc.strdup.restype = ctypes.c_void_p
+    libc.on_exit(libc.pause, None)
+    libc.on_exit(libc.dprintf, ctypes.c_void_p(libc.strdup(b"ended\\n")))     # (1, "ended\\n"): the status is its descriptor
+    print(os.getpid(), flush=True)
+    sys.stdin.readline()
+    sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize("greets", [False, True], ids=["connected", "greeted"])
+def test_interpreter_ends_first(interp, listener, greets):
+    """A child whose interpreter has ended before the tracer's turn has nothing to say: not that it is off, nor that something is missing."""
+    child = preloaded(interp, listener, interp.add(ENDED, "ended.py"))
+    left = []
+    try:
+        listener.hello()
+        ready(child)
+        pid = int(ask(child, "go"))
+        left.append(pid)
+        if greets:
+            channel = listener.accept()
+            assert channel.receive().phase == READY
+        assert ask(child, "end") == "ended"
+        if not greets:
+            channel = listener.accept()
+        state = channel.look()
+        assert (state.why, state.pid) == ("", pid), state
+        os.kill(left.pop(), signal.SIGKILL)
+        assert end(child) == []
+    finally:
+        child.kill()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_environment(interp, listener):
     """os.environ shows none of it, and another preloaded object stays."""
     script = ("import os, subprocess, sys; env = 'DTAP_AGENT' in os.environ, os.environ.get('LD_PRELOAD'); "

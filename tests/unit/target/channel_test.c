@@ -206,6 +206,18 @@ static void an_agent_that_cannot_work_says_why(void **state)
 	strbuf_fini(&why);
 }
 
+/* Closing with something unread resets the connection: the kernel tells that before what was sent until then. */
+static void an_agent_is_heard_that_goes_before_it_has_read_all(void **state)
+{
+	int fd = connect_agent();
+
+	(void)state;
+	say_hello(fd, ABI_AGENT_OFF, 0, "no room");
+	close(fd);
+	agents_turn(agents);
+	expect("off 30d0000 ff 0 no room\ngone 30d0000 ff 0 no room\n");
+}
+
 static void a_silent_agent_is_not_waited_for_for_ever(void **state)
 {
 	int fd = connect_agent();
@@ -563,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(an_agent_comes_works_and_goes, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_cannot_work_says_why, start, finish),
+		cmocka_unit_test_setup_teardown(an_agent_is_heard_that_goes_before_it_has_read_all, start, finish),
 		cmocka_unit_test_setup_teardown(a_silent_agent_is_not_waited_for_for_ever, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_goes_is_not_waited_for, start, finish),
 		cmocka_unit_test_setup_teardown(an_agent_that_went_on_says_so, start, finish),
