@@ -134,6 +134,9 @@ size_t probe_find(struct probe_set *set, const struct probe_desc *desc, enum pro
 bool probe_wants_libraries(const struct probe_desc *desc);
 bool probe_has_module(const struct probe_desc *desc);
 
+/* Does @desc name what process @pid has only if it is a Python: "python1234" or "py1234"? */
+bool probe_wants_python(const struct probe_desc *desc, uint32_t pid);
+
 /*
  * Is @desc about markers of any program, and so of programs that start later as well?  A pattern for the provider says
  * so.  Python's have a way of their own (session/supply.h).

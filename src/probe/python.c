@@ -393,6 +393,11 @@ static bool names_python(const struct probe_desc *desc)
 	return !len || (!strncmp(desc->prov, PYTHON_PROVIDER, own) && isdigit((unsigned char)desc->prov[own]));
 }
 
+bool probe_wants_python(const struct probe_desc *desc, uint32_t pid)
+{
+	return desc_pid(desc->prov) == pid && (pyfunc_describes(desc) || names_python(desc));
+}
+
 bool probe_agent_named(struct probe_set *set, const struct probe_desc *desc)
 {
 	const struct module *agent = set_agent(set);

@@ -38,11 +38,16 @@ static enum look look(struct probe_set *set, const struct probe_desc *descs, siz
 	return seen;
 }
 
-/* Does a description match probes of other processes? */
-static bool any_pattern(const struct probe_desc *descs, size_t n)
+/*
+ * Is a program like chroot, which only execs another, certainly not the target?  A description that matches probes of other
+ * processes, or a library function that chroot has like the target, does not tell which program is; what only an
+ * interpreter has is not there.
+ */
+static bool wants_another(const struct target *t, const struct probe_desc *descs, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (desc_is_glob(descs[i].prov))
+		if (desc_is_glob(descs[i].prov) || probe_wants_libraries(&descs[i]) ||
+		    probe_wants_python(&descs[i], (uint32_t)target_pid(t)))
 			return true;
 	return false;
 }
@@ -65,11 +70,7 @@ int launch_find(struct target *t, struct probe_set *set, const struct probe_desc
 
 	for (i = 0; i < n; i++)
 		libraries |= probe_wants_libraries(&descs[i]);
-	/*
-	 * A description that matches probes of other processes, or a library function that chroot has like the target,
-	 * does not tell which program is the target: skip those that only exec another.
-	 */
-	while ((libraries || any_pattern(descs, n)) && target_state(t) == TARGET_AT_EXEC && target_image_only_execs(t)) {
+	while (wants_another(t, descs, n) && target_state(t) == TARGET_AT_EXEC && target_image_only_execs(t)) {
 		e = target_next_exec(t, err);
 		if (e)
 			return e;

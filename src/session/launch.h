@@ -5,8 +5,8 @@
  * program only at its last exec.  So while a probe description matches nothing, a held target that can still
  * exec is run to its next exec and checked again; one whose libraries are not mapped yet is first run to its
  * entry point, where the dynamic loader has finished.  A program that only executes another one (chroot, env) is
- * skipped if descriptions may match in the wrong program: functions of libraries, and patterns that match
- * other processes.
+ * skipped if descriptions may match in the wrong program (functions of libraries, and patterns that match
+ * other processes), or can match in an interpreter alone (Python's).
  */
 #ifndef DTAP_SESSION_LAUNCH_H
 #define DTAP_SESSION_LAUNCH_H
