@@ -233,6 +233,46 @@ static void long_strings(void **state)
 	arena_free(a);
 }
 
+/* Ways that wait for others, one in another, as deep as the compiler permits; regexec needs years for some of them.  The deepest is what counts. */
+static void nested(void **state)
+{
+	static const char *const strings[] = { "a", "f", "b", "cd", "af", "ab", "" };
+	static const struct {
+		const char *around;
+		bool want[sizeof(strings) / sizeof(*strings)];
+	} cases[] = {
+		{ "(%s|b)", { true, true, true } }, { "(b|%s)", { true, true, true } }, { "(%s)?", { true, true, [6] = true } },
+		{ "(%s)*", { true, true, [4] = true, [6] = true } }, { "(%s|c)d?", { true, true, [3] = true } },
+		{ "(%s|cd)", { true, true, [3] = true } },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+		char text[2][1024] = { "((a|e)|f)" };
+		int n = 0;
+
+		for (bool fits = true; fits && n < 98; n++) {
+			struct arena *a = arena_new();
+			char whole[1100];
+			const char *err;
+			struct regex *re;
+
+			snprintf(text[(n + 1) % 2], sizeof(*text), cases[k].around, text[n % 2]);
+			snprintf(whole, sizeof(whole), "^%s$", text[(n + 1) % 2]);
+			re = regex_compile(a, whole, false, &err);
+			fits = re;
+			for (size_t i = 0; fits && i < sizeof(strings) / sizeof(*strings); i++) {
+				s64 got = run(re, strings[i]);
+
+				if (got != cases[k].want[i])
+					fail_msg("\"%s\" =~ \"%s\": %d", strings[i], whole, (int)got);
+			}
+			arena_free(a);
+		}
+		assert_int_equal(n, 98);
+	}
+}
+
 /*
  * Patterns and strings at random that reach the machine's limits: what it says is what regexec says, or that it has not
  * come to an end.  With REG_NOSUB regexec does not think for ever.
@@ -279,7 +319,7 @@ static void at_random_and_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(refused), cmocka_unit_test(groups), cmocka_unit_test(as_regexec),
-					    cmocka_unit_test(at_random), cmocka_unit_test(long_strings),
+					    cmocka_unit_test(at_random), cmocka_unit_test(long_strings), cmocka_unit_test(nested),
 					    cmocka_unit_test(at_random_and_long) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
