@@ -85,7 +85,6 @@ void clock_foresee(void)
 
 void clock_start(struct clock *c, struct abi_clock *shared)
 {
-	const struct timespec wait = { .tv_nsec = APART_NS };
 	uint64_t tsc, ns;
 
 	*c = (struct clock){ .shared = shared };
@@ -96,10 +95,14 @@ void clock_start(struct clock *c, struct abi_clock *shared)
 	c->first_ns = foreseen.ns;
 	pthread_mutex_unlock(&foreseen.lock);
 	sample(&tsc, &ns);
-	if (ns - c->first_ns < APART_NS || ns - c->first_ns > FORESEEN_NS) {
+	if (ns - c->first_ns > FORESEEN_NS) {
 		c->first_tsc = tsc;
 		c->first_ns = ns;
-		nanosleep(&wait, NULL);
+	}
+	if (ns - c->first_ns < APART_NS) {
+		const struct timespec rest = { .tv_nsec = (long)(APART_NS - (ns - c->first_ns)) };
+
+		nanosleep(&rest, NULL);
 		sample(&tsc, &ns);
 	}
 	if (tsc <= c->first_tsc || ns <= c->first_ns)

@@ -20,7 +20,7 @@ struct clock {
 void clock_foresee(void);
 
 /*
- * Measure the counter's rate, which takes a millisecond unless clock_foresee() was called at least that long ago.  If the kernel
+ * Measure the counter's rate, which takes a millisecond, or what is left of it since clock_foresee() was called.  If the kernel
  * does not use the counter as its clock source (or on another machine), the shared clock stays unusable, and processes call
  * clock_gettime(2).
  */

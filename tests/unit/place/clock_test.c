@@ -46,10 +46,10 @@ static void in_step(void **state)
 	keeps_step();
 }
 
-/* Foreseen just now, which is of no use, 2 ms ago, and too long ago. */
+/* Foreseen just now, less than a millisecond ago, 2 ms ago, and too long ago. */
 static void foreseen(void **state)
 {
-	static const long ago_ns[] = { 0, 2000000, 1100000000 };
+	static const long ago_ns[] = { 0, 400000, 2000000, 1100000000 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ago_ns) / sizeof(ago_ns[0]); i++) {
