@@ -312,7 +312,7 @@ static bool take_message(struct agents *a, struct channel *c)
 	pid_t sender;
 	ssize_t n = channel_receive(c->fd, &m, &sender);
 
-	/* ECONNRESET: its end was closed before it had read all; what it has sent until then comes now. */
+	/* ECONNRESET: the agent has closed its end without having read everything; what it had sent is still to be received. */
 	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 		return true;
 	if (n < 0)

@@ -24,8 +24,8 @@ class Channel:
         """The next message, or None at the channel's end."""
         try:
             data = self.sock.recv(4096)
-        except ConnectionResetError:    # an end that has not read all
-            data = b""
+        except ConnectionResetError:    # the agent has closed its end without having read everything: told first, and once
+            data = self.sock.recv(4096)
         if not data:
             return None
         message = Message(*LAYOUT.unpack(data))

@@ -208,20 +208,23 @@ def holds(interp, how, kind):
             child.kill()
 
 
+def wait_until(condition, what, found):
+    """As the harness does, and says what there is instead."""
+    try:
+        harness.wait_until(condition, what=what)
+    except AssertionError as error:
+        raise AssertionError((str(error), *found()))
+
+
 def check_clean(program, why):
     """Nothing of the tracers is left in the processes that live on."""
-    try:
-        harness.wait_until(lambda: all(found == NOTHING for _, *found in program.reports()), what="hooks that are gone")
-    except AssertionError as error:
-        raise AssertionError((str(error), program.reports(), why))
+    wait_until(lambda: all(found == NOTHING for _, *found in program.reports()), "hooks that are gone", lambda: (program.reports(), why))
     pids = [pid for pid, *_ in program.reports()]
 
     def raised():
         return [(pid, name) for pid in pids for name, value in (harness.agent_semaphores(pid) or {}).items() if value]
-    try:        # a tracer of the same marker, of a test beside this one, raises it in all processes for a while
-        harness.wait_until(lambda: not raised(), what="semaphores at zero")
-    except AssertionError as error:
-        raise AssertionError((str(error), raised(), why))
+    # A session of all processes, of a test beside this one, raises its markers' semaphores here, too, until it ends.
+    wait_until(lambda: not raised(), "semaphores at zero", lambda: (raised(), why))
     # Pipes are multiprocessing's, which keeps those of its helpers; an agent keeps two sockets, by which its thread is woken.
     sockets = 2 + len(program.reports()) - 1
 
@@ -229,10 +232,7 @@ def check_clean(program, why):
         files, threads = program.has()
         return threads, [file for file in files if file not in (*program.before, PIPE, SOCKET)], max(files.count(SOCKET), sockets)
     wanted = 1, [], sockets
-    try:
-        harness.wait_until(lambda: is_left() == wanted, what="nothing that is left")
-    except AssertionError as error:
-        raise AssertionError((str(error), program.before, program.has(), why))
+    wait_until(lambda: is_left() == wanted, "nothing that is left", lambda: (program.before, program.has(), why))
 
 
 @pytest.mark.parametrize("kind", COUNTED if harness.NIGHTLY else ("entry",))

@@ -33,8 +33,10 @@ def test_crash_is_told(watch, tmp_path, way):
     if way == "orphan":     # nobody of ours waits for it
         words = ["sh", "-c", 'setsid "$@" & exit 0', "sh", *words]
     with subprocess.Popen(words):
-        harness.wait_until(lambda: watch.knows(own))
-        go.touch()
+        try:
+            harness.wait_until(lambda: watch.knows(own))
+        finally:
+            go.touch()
     deaths = harness.wait_until(watch.deaths)
     assert [death.signal for death in deaths] == ["SIGSEGV"] and "os.kill" in str(deaths[0])
 

@@ -233,9 +233,13 @@ static void long_strings(void **state)
 	arena_free(a);
 }
 
-/* Ways that wait for others, one in another, as deep as the compiler permits; regexec needs years for some of them.  The deepest is what counts. */
+/*
+ * Alternatives wait on the machine's stack; here they are nested as deep as the compiler permits.  The innermost one, "f", is
+ * the first that a smaller stack would lose.  regexec needs years for some of these patterns.
+ */
 static void nested(void **state)
 {
+	enum { DEEPEST = 98 };		/* groups around the two of the innermost pattern */
 	static const char *const strings[] = { "a", "f", "b", "cd", "af", "ab", "" };
 	static const struct {
 		const char *around;
@@ -249,19 +253,16 @@ static void nested(void **state)
 	(void)state;
 	for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
 		char text[2][1024] = { "((a|e)|f)" };
-		int n = 0;
 
-		for (bool fits = true; fits && n < 98; n++) {
+		for (int n = 0; n < DEEPEST; n++) {
 			struct arena *a = arena_new();
 			char whole[1100];
-			const char *err;
 			struct regex *re;
 
 			snprintf(text[(n + 1) % 2], sizeof(*text), cases[k].around, text[n % 2]);
 			snprintf(whole, sizeof(whole), "^%s$", text[(n + 1) % 2]);
-			re = regex_compile(a, whole, false, &err);
-			fits = re;
-			for (size_t i = 0; fits && i < sizeof(strings) / sizeof(*strings); i++) {
+			re = compile(a, whole, false);
+			for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
 				s64 got = run(re, strings[i]);
 
 				if (got != cases[k].want[i])
@@ -269,7 +270,6 @@ static void nested(void **state)
 			}
 			arena_free(a);
 		}
-		assert_int_equal(n, 98);
 	}
 }
 
