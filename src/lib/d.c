@@ -326,6 +326,19 @@ static uint32_t named_by(struct dtap *t, const struct probe_desc *desc)
 	return pid && !is_target(t, pid) && supply_names(t->supply, desc, 1, pid) ? pid : 0;
 }
 
+static void each_followed(void *ctx, void (*fn)(void *fn_ctx, uint32_t pid), void *fn_ctx)
+{
+	struct dtap *t = ctx;
+	size_t n;
+	const struct probe_desc *descs = d_descs(state_of(t)->d, &n);
+
+	for (size_t i = 0; i < t->ntargets; i++)
+		fn(fn_ctx, (uint32_t)target_pid(t->targets[i]));
+	for (size_t i = 0; i < n; i++)
+		if (named_by(t, &descs[i]))
+			fn(fn_ctx, named_by(t, &descs[i]));
+}
+
 /* Load the agent into running processes that the script names. */
 static int attach_named(struct dtap *t, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
@@ -354,7 +367,7 @@ static int follow(struct dtap *t, const struct probe_desc *descs, size_t n, stru
 	for (size_t i = 0; i < n; i++)
 		some |= named_by(t, &descs[i]) != 0;
 	if (!all)
-		supply_limit(t->supply, is_followed, t);
+		supply_limit(t->supply, is_followed, each_followed, t);
 	return all || some ? supply_follow(t->supply, descs, n, err) : 0;
 }
 

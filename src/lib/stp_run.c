@@ -211,7 +211,7 @@ static int follow(struct dtap *t, struct strbuf *err)
 	const struct probe_desc *descs;
 	size_t n = points_supplied(stp_run_of(t)->points, 0, &descs);
 
-	supply_limit(t->supply, runs_program, t);
+	supply_limit(t->supply, runs_program, NULL, t);
 	return supply_follow(t->supply, descs, n, err);
 }
 

@@ -48,8 +48,20 @@ static const struct marker_type *take_types(struct arena *a, const struct obj_ma
 	return types;
 }
 
-static void fill_marker(struct marker *mk, struct arena *a, struct module *m, struct obj *o,
-			const struct obj_marker *om)
+/* What obj_operands() reads of @om. */
+static const struct obj_marker *keep_note(struct arena *a, const struct obj_marker *om)
+{
+	struct obj_marker *note = arena_alloc(a, sizeof(*note));
+	struct obj_marker_arg *typed = arena_alloc(a, (om->ntyped + 1) * sizeof(*typed));
+
+	*note = (struct obj_marker){ .args = arena_strdup(a, om->args), .ntyped = om->ntyped, .addr = om->addr };
+	for (unsigned int i = 0; i < om->ntyped; i++)
+		typed[i].operand = om->typed[i].operand;
+	note->typed = om->typed ? typed : NULL;
+	return note;
+}
+
+static void fill_marker(struct marker *mk, struct arena *a, struct module *m, const struct obj_marker *om)
 {
 	char *name = arena_strdup(a, om->name);
 	struct site *s = &mk->site;
@@ -66,13 +78,8 @@ static void fill_marker(struct marker *mk, struct arena *a, struct module *m, st
 	s->off = om->off;
 	s->sem_off = om->sem_off;
 	s->gil = pygil_event(om);
-	s->args_text = arena_strdup(a, om->args);
-	s->nargs = obj_operands(o, om, s->args, PROBE_MAX_ARGS);
-	if (s->nargs > PROBE_MAX_ARGS)
-		s->nargs = PROBE_MAX_ARGS;
-	/* Unresolved symbols have their `why`; the symbol's name belongs to the file, which may be closed. */
-	for (unsigned int i = 0; i < s->nargs; i++)
-		s->args[i].sym = NULL;
+	mk->note = keep_note(a, om);
+	s->args_text = mk->note->args;
 	mk->types = om->typed ? take_types(a, om) : NULL;
 }
 
@@ -126,7 +133,7 @@ static void read_file(struct module *m, struct file *f)
 	m->arena = a;
 	m->markers = arena_alloc(a, n * sizeof(*m->markers));
 	for (m->nmarkers = 0; m->nmarkers < n; m->nmarkers++)
-		fill_marker(&m->markers[m->nmarkers], a, m, o, &markers[m->nmarkers]);
+		fill_marker(&m->markers[m->nmarkers], a, m, &markers[m->nmarkers]);
 out:
 	if (a != m->arena)
 		arena_free(a);
@@ -154,6 +161,7 @@ static void module_read(struct module *m, const struct procs_map *map)
 	m->file = NULL;
 	m->markers = NULL;
 	m->nmarkers = 0;
+	m->is_whole = false;
 	m->python = (struct python_facts){ 0 };
 	read_file(m, f);
 	file_close(f);
@@ -168,8 +176,31 @@ static void module_read(struct module *m, const struct procs_map *map)
 		arena_free(old.arena);
 }
 
+static void locate(struct marker *mk, struct obj *o)
+{
+	struct site *s = &mk->site;
+
+	s->nargs = obj_operands(o, mk->note, s->args, PROBE_MAX_ARGS);
+	if (s->nargs > PROBE_MAX_ARGS)
+		s->nargs = PROBE_MAX_ARGS;
+	/* Unresolved symbols have their `why`; the symbol's name belongs to the file, which is closed. */
+	for (unsigned int i = 0; i < s->nargs; i++)
+		s->args[i].sym = NULL;
+}
+
+/* The file cannot be opened again: the site has its operands, and why none of them can be read. */
+static void locate_nothing(struct marker *mk)
+{
+	struct site *s = &mk->site;
+	unsigned int n = mk->note->typed ? mk->note->ntyped : arch_operands(arch_host(), mk->note->args, s->args, PROBE_MAX_ARGS);
+
+	s->nargs = n < PROBE_MAX_ARGS ? n : PROBE_MAX_ARGS;
+	for (unsigned int i = 0; i < s->nargs; i++)
+		s->args[i] = (struct arch_operand){ .size = 8, .why = "the file could not be read again" };
+}
+
 /* Of all markers at once: the symbols are sorted for it. */
-static void find_funcs(struct module *m)
+static void find_rest(struct module *m)
 {
 	struct obj *o = NULL;
 
@@ -181,15 +212,30 @@ static void find_funcs(struct module *m)
 
 		if (!mk->func)
 			mk->func = func ? arena_strdup(m->arena, func) : "";
+		if (o)
+			locate(mk, o);
+		else
+			locate_nothing(mk);
 	}
+	m->is_whole = true;
 	obj_close(o);
+}
+
+static const struct marker *whole(const struct module *m, const struct marker *mk)
+{
+	if (!m->is_whole)
+		find_rest((struct module *)(uintptr_t)m);
+	return mk;
 }
 
 const char *module_func(const struct module *m, const struct marker *mk)
 {
-	if (!mk->func)
-		find_funcs((struct module *)(uintptr_t)m);
-	return mk->func;
+	return whole(m, mk)->func;
+}
+
+const struct site *module_site(const struct module *m, const struct marker *mk)
+{
+	return &whole(m, mk)->site;
 }
 
 bool module_in_func(const struct module *m, const struct marker *mk, const char *func)

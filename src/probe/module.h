@@ -14,16 +14,18 @@
 
 struct arena;
 struct modules;
+struct obj_marker;
 struct procs_map;
 
 /* A marker's site, with all that a probe needs. */
 struct marker {
 	const char *prov;
-	const char *func;	/* NULL: not looked for yet (module_func) */
+	const char *func;	/* NULL: not known yet (module_func) */
 	uint64_t addr;
 	const char *raw;	/* the name in the note */
 	const char *name;	/* with dashes */
-	struct site site;
+	const struct obj_marker *note;	/* what the operands are read from: args and typed operands are its own */
+	struct site site;	/* without operands (module_site) */
 	const struct marker_type {
 		const char *native, *type;	/* the type that the program passes, and the one that scripts see */
 	} *types;			/* of each argument, or NULL if the file does not have them */
@@ -46,6 +48,7 @@ struct module {
 	struct file *file;		/* stays open if it has markers; else NULL */
 	struct marker *markers;
 	size_t nmarkers;
+	bool is_whole;			/* they have their functions and operands, too */
 	struct python_facts python;
 	char *why;			/* why the file was refused; else NULL */
 	bool is_unread;			/* it could not be opened */
@@ -75,11 +78,12 @@ void module_drop(struct modules *all, struct module *m);
 void module_keep(struct modules *all, struct module *m);
 
 /*
- * The function that @mk, a marker of @m, is in; "": it is not known.  It takes the file's symbols, which are not read before.
- * module_in_func(): does @func, a pattern, match it?
+ * The function that @mk, a marker of @m, is in; "": it is not known.  module_in_func(): does @func, a pattern, match it?
+ * module_site(): its site with the operands.  They take the file's symbols, which are not read before.
  */
 const char *module_func(const struct module *m, const struct marker *mk);
 bool module_in_func(const struct module *m, const struct marker *mk, const char *func);
+const struct site *module_site(const struct module *m, const struct marker *mk);
 
 /* Find the calls of @mk, a marker of Python's lock in @m (pygil.h).  False: they are not known. */
 bool module_gil_calls(struct module *m, struct marker *mk);

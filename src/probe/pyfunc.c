@@ -236,7 +236,7 @@ static void add_marker(struct agents_of *a, struct module *agent)
 	if (!mk)
 		return;
 	module_keep(set_modules(a->set), agent);
-	probe_add_site(a->set, a->probe, set_site(a->set, &mk->site));
+	probe_add_site(a->set, a->probe, set_site(a->set, module_site(agent, mk)));
 }
 
 static void add_loaded(void *ctx, uint32_t pid)

@@ -53,17 +53,17 @@ static bool fits_any_pid(const char *pattern, const char *base)
 }
 
 /* The number of a marker with documented C types of arguments; -1: another marker, or other arguments. */
-static int find_known(const struct marker *mk)
+static int find_known(const struct marker *mk, const struct site *s)
 {
 	int number = strcmp(mk->prov, PYTHON_PROVIDER) ? -1 : marker_number(mk->raw);
 
-	return marker_args(number) == mk->site.nargs ? number : -1;
+	return marker_args(number) == s->nargs ? number : -1;
 }
 
-static void fill_sig(struct probe_sig *sig, const struct marker *mk)
+static void fill_sig(struct probe_sig *sig, const struct module *m, const struct marker *mk)
 {
-	int known = find_known(mk);
-	const struct site *s = &mk->site;
+	const struct site *s = module_site(m, mk);
+	int known = find_known(mk, s);
 
 	sig->nargs = s->nargs;
 	for (unsigned int i = 0; i < s->nargs; i++) {
@@ -80,9 +80,9 @@ static void fill_sig(struct probe_sig *sig, const struct marker *mk)
 }
 
 /* Markers of Python's lock have sites only when they are to be enabled, since these have to be searched for. */
-static void add_sites(struct look *l, struct probe *p, struct marker *mk)
+static void add_sites(struct look *l, struct probe *p, const struct module *m, const struct marker *mk)
 {
-	struct site site = mk->site;
+	struct site site = *module_site(m, mk);
 
 	if (!site.gil)
 		probe_add_site(l->f->set, p, set_site(l->f->set, &site));
@@ -135,12 +135,12 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 	module_keep(set_modules(l->f->set), m);
 	p = set_probe(l->f->set, &key, &made);
 	if (made) {
-		fill_sig(&p->sig, mk);
+		fill_sig(&p->sig, m, mk);
 		p->twin = twin;
 	}
 	if (!twin)	/* for one description it has none */
 		p->twin = 0;
-	add_sites(l, p, mk);
+	add_sites(l, p, m, mk);
 	found_add(l->f, p);
 	if (l->f->want == PROBE_ENABLE) {
 		mk->is_used = true;

@@ -868,6 +868,8 @@ int session_watch_programs(struct session *s, struct strbuf *err)
 	int e = s->on.programs && !s->place->in_target ? newcomers_new(&conf, &s->on.newcomers) : 0;
 
 	if (!e && s->on.newcomers)
+		e = newcomers_watch(s->on.newcomers);
+	if (!e && s->on.newcomers)
 		e = session_watch_fd(s, newcomers_fd(s->on.newcomers), turn_newcomers, s);
 	if (e)
 		strbuf_printf(err, "cannot watch for programs that are started: %s", strerror(-e));

@@ -28,7 +28,7 @@ struct newcomer_pid {
 
 struct newcomers {
 	struct newcomers_conf conf;
-	struct execs *execs;
+	struct execs *execs;	/* NULL: not watched */
 	struct newcomer_pid *v;
 	size_t n, cap;
 	int epoll, timer;
@@ -101,6 +101,12 @@ static bool look(struct newcomers *n, size_t i)
 	return true;
 }
 
+static void take(struct newcomers *n)
+{
+	if (n->execs)
+		execs_take(n->execs, add, n);
+}
+
 void newcomers_turn(struct newcomers *n)
 {
 	uint64_t now, ticks;
@@ -108,7 +114,7 @@ void newcomers_turn(struct newcomers *n)
 
 	if (read(n->timer, &ticks, sizeof(ticks)) == sizeof(ticks))
 		n->set_ms = 0;
-	execs_take(n->execs, add, n);
+	take(n);
 	now = now_ms();
 	while (i < n->n) {
 		if (n->v[i].due_ms > now || look(n, i))
@@ -123,7 +129,7 @@ void newcomers_each(struct newcomers *n, void (*fn)(void *ctx, uint32_t pid, boo
 {
 	uint64_t now = now_ms();
 
-	execs_take(n->execs, add, n);
+	take(n);
 	for (size_t i = 0; i < n->n; i++) {
 		const struct newcomer_pid *p = &n->v[i];
 
@@ -148,15 +154,28 @@ int newcomers_new(const struct newcomers_conf *conf, struct newcomers **ret)
 	n->conf = *conf;
 	n->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	n->epoll = epoll_create1(EPOLL_CLOEXEC);
-	err = n->timer < 0 || n->epoll < 0 ? -errno : execs_open(&n->execs);
-	if (!err)
-		err = watch(n, n->timer);
-	if (!err)
-		err = watch(n, execs_fd(n->execs));
+	err = n->timer < 0 || n->epoll < 0 ? -errno : watch(n, n->timer);
 	if (err)
 		newcomers_free(n);
 	else
 		*ret = n;
+	return err;
+}
+
+int newcomers_watch(struct newcomers *n)
+{
+	struct execs *e = NULL;
+	int err;
+
+	if (n->execs)
+		return 0;
+	err = execs_open(&e);
+	if (!err)
+		err = watch(n, execs_fd(e));
+	if (err)
+		execs_close(e);
+	else
+		n->execs = e;
 	return err;
 }
 

@@ -25,9 +25,12 @@ struct newcomers_conf {
 	void *ctx;
 };
 
-/* Watch programs that are started from now on; newcomers_turn() looks at them.  0, or a negative errno. */
+/* Those that newcomers_add() adds.  0, or a negative errno. */
 int newcomers_new(const struct newcomers_conf *conf, struct newcomers **ret);
 void newcomers_free(struct newcomers *n);	/* accepts NULL */
+
+/* Watch programs that are started from now on, too, if that is not done yet.  0, or a negative errno. */
+int newcomers_watch(struct newcomers *n);
 
 /* Add @pid, as if it had just executed its program. */
 void newcomers_add(struct newcomers *n, uint32_t pid);

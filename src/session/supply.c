@@ -93,7 +93,9 @@ struct supply {
 	const struct probe_desc *descs;	/* those that need the agent there */
 	size_t ndescs;
 	bool (*also)(void *ctx, uint32_t pid);	/* of supply_limit(), or NULL */
+	void (*each)(void *ctx, void (*fn)(void *fn_ctx, uint32_t pid), void *fn_ctx);	/* of supply_limit(), or NULL */
 	void *also_ctx;
+	bool watches;		/* newcomers watches the programs that are started, or cannot */
 };
 
 int supply_new(const struct supply_conf *conf, struct supply **ret, struct strbuf *err)
@@ -879,9 +881,36 @@ static void forget_cut(struct supply *s, uint32_t pid)
 	s->ncut = n;
 }
 
-static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
+/*
+ * An exec closes the agent's channel (connect_cut), so that those who have the agent tell of it; the command has had it since
+ * before it began.
+ */
+static bool tells_exec(const struct supply *s, uint32_t pid)
 {
-	struct supply *s = ctx;
+	return agents_have(s->agents, (pid_t)pid) || (pid_t)pid == s->brings;
+}
+
+#define CANNOT_WATCH "cannot watch for processes that are started: %s"
+
+/* Watch the programs that are started from now on: a process that the session is about does not tell of those that it executes. */
+static void watch_execs(struct supply *s)
+{
+	struct strbuf b = { 0 };
+	int e;
+
+	if (s->watches || !s->newcomers)
+		return;
+	s->watches = true;
+	e = newcomers_watch(s->newcomers);
+	if (e) {
+		strbuf_printf(&b, CANNOT_WATCH, strerror(-e));
+		message(s, &b);
+	}
+	strbuf_fini(&b);
+}
+
+static enum newcomer look_once(struct supply *s, uint32_t pid, bool last, bool named)
+{
 	struct target *t = NULL;
 	struct strbuf err = { 0 };
 	enum newcomer found;
@@ -941,6 +970,16 @@ static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
 	return found;
 }
 
+static enum newcomer look_at(void *ctx, uint32_t pid, bool last, bool named)
+{
+	struct supply *s = ctx;
+	enum newcomer found = look_once(s, pid, last, named);
+
+	if (!s->watches && (last || found != NEWCOMER_SOON) && !agents_have(s->agents, (pid_t)pid) && procs_is_alive(pid))
+		watch_execs(s);
+	return found;
+}
+
 static void add_young(void *ctx, uint32_t pid)
 {
 	struct supply *s = ctx;
@@ -953,10 +992,20 @@ static void add_young(void *ctx, uint32_t pid)
 		s->begun[s->nbegun++] = pid;
 }
 
-void supply_limit(struct supply *s, bool (*also)(void *ctx, uint32_t pid), void *ctx)
+void supply_limit(struct supply *s, bool (*also)(void *ctx, uint32_t pid),
+		  void (*each)(void *ctx, void (*fn)(void *fn_ctx, uint32_t pid), void *fn_ctx), void *ctx)
 {
 	s->also = also;
+	s->each = each;
 	s->also_ctx = ctx;
+}
+
+/* Nobody tells of the programs that it executes. */
+static void note_silent(void *ctx, uint32_t pid)
+{
+	struct supply *s = ctx;
+
+	s->watches |= !tells_exec(s, pid) && procs_is_alive(pid);
 }
 
 int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, struct strbuf *err)
@@ -977,8 +1026,16 @@ int supply_follow(struct supply *s, const struct probe_desc *descs, size_t n, st
 	s->descs = descs;
 	s->ndescs = n;
 	e = newcomers_new(&conf, &s->newcomers);
+	if (s->each)
+		s->each(s->also_ctx, note_silent, s);
+	else
+		s->watches = true;
+	if (!e && s->watches)
+		e = newcomers_watch(s->newcomers);
 	if (e)
-		strbuf_printf(err, "cannot watch for processes that are started: %s", strerror(-e));
+		strbuf_printf(err, CANNOT_WATCH, strerror(-e));
+	else if (s->each)
+		s->each(s->also_ctx, add_young, s);
 	else
 		procs_each(add_young, s);
 	return e;
@@ -1040,6 +1097,8 @@ static void take_up(struct supply *s, const struct cut *c)
 		say_cut(s, c->pid, what_follows(e));
 		message(s, &why);
 	}
+	if (e != -ESRCH && !agents_have(s->agents, (pid_t)c->pid))
+		watch_execs(s);
 	target_free(t);
 	strbuf_fini(&why);
 }

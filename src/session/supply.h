@@ -82,8 +82,12 @@ bool supply_is_of_any(const struct supply *s, const struct probe_desc *descs, si
 /* Does one of the descriptions name process @pid ("python1234"), for which it can need the agent? */
 bool supply_names(const struct supply *s, const struct probe_desc *descs, size_t n, uint32_t pid);
 
-/* The session is about those processes alone for which @also returns true.  @ctx must outlive @s. */
-void supply_limit(struct supply *s, bool (*also)(void *ctx, uint32_t pid), void *ctx);
+/*
+ * The session is about those processes alone for which @also returns true.  @each, or NULL: calls @fn for each of them, which are
+ * known one by one, whether they are there or not.  @ctx must outlive @s.
+ */
+void supply_limit(struct supply *s, bool (*also)(void *ctx, uint32_t pid),
+		  void (*each)(void *ctx, void (*fn)(void *fn_ctx, uint32_t pid), void *fn_ctx), void *ctx);
 
 /*
  * Processes that execute a program from now on, or have just done so, get the agent, too, if one of the descriptions

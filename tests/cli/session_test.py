@@ -306,3 +306,39 @@ def test_program_that_begins_before_it_is_traced(interp, start, how):
     tracer.send_signal(signal.SIGINT)
     out, err = tracer.communicate(timeout=harness.TIMEOUT_S)
     assert tracer.returncode == 0 and re.fullmatch(harness.LATE, err) and (err or out.split() == ["10"]), (out, err)
+
+
+BY_SHELL = """
+import os, sys
+def leaf(): pass
+if len(sys.argv) == 1:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    os.execvp("sh", ["sh", "-c", 'echo shell; read line; exec "$@"', "sh", sys.executable, __file__, "again"])
+while True: leaf()
+"""
+
+
+@pytest.mark.interps("3.9", "3.13")
+def test_executed_programs_are_watched_where_nobody_tells(interp, start):
+    """The agent's end tells of an exec.  What a program without the agent executes is asked of the kernel, from then on."""
+    child = start(interp.argv_of(BY_SHELL), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    script = """python$target:::function-entry /copyinstr(arg1) == "leaf"/ { exit(0); } BEGIN { printf("armed\\n"); }"""
+    tracer = start([harness.DTRACE, "-q", "-x", "place=target", "-n", script, "-p", child.pid],
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def asks_the_kernel():
+        fds = f"/proc/{tracer.pid}/fd"
+        return any("bpf" in os.readlink(f"{fds}/{fd}") for fd in os.listdir(fds))
+
+    assert tracer.stdout.readline() == "armed\n"
+    assert not asks_the_kernel()
+    child.stdin.write("\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == "shell\n"
+    wait_until(asks_the_kernel, what="a tracer that watches what is executed")
+    child.stdin.write("\n")
+    child.stdin.flush()
+    out, err = tracer.communicate(timeout=harness.TIMEOUT_S)
+    assert (tracer.returncode, out.split()) == (0, []) and re.fullmatch(harness.LATE, err), (out, err)
