@@ -412,6 +412,7 @@ static int compile(struct dtap *t)
 
 	attr_parse(t->set.text[OPT_amin], &amin);
 	opts.amin = &amin;
+	probe_hold(t->probes, true);
 	t->prog = d_compile(state_of(t)->d, &resolver, &opts);
 	if (d_msg_report(t, &t->diag) || !t->prog)
 		return -EINVAL;

@@ -484,6 +484,7 @@ static int enable(struct dtap *t)
 	if (e)
 		return e;
 	e = session_new(&conf, &t->session, &err);
+	probe_hold(t->probes, false);
 	if (!e)
 		e = session_enable(t->session, &err);
 	lib_message(t, DTAP_DUMP, strbuf_str(&t->code));

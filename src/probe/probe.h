@@ -146,6 +146,12 @@ bool probe_wants_programs(const struct probe_desc *desc);
 /* From now on, searches of all processes look only at process @pid; 0: at all again. */
 void probe_set_only(struct probe_set *set, uint32_t pid);
 
+/*
+ * From now on a process that descriptions name is looked at once for all of them, which takes 0.1 ms each time; or no longer.
+ * What was seen of it is forgotten after a second, and when it executes another program.
+ */
+void probe_hold(struct probe_set *set, bool hold);
+
 /* From now on find only the probes of the machine, and look at no process. */
 void probe_set_general(struct probe_set *set);
 

@@ -58,6 +58,13 @@ struct python_cache **set_python_cache(struct probe_set *set);
 struct python_seen **set_python_seen(struct probe_set *set);
 void python_seen_free(struct python_seen *seen);	/* not its modules */
 
+/* Interpreters' own markers of Python were found for a session: note it; has it been? */
+void set_use_own(struct probe_set *set);
+bool set_uses_own(const struct probe_set *set);
+
+/* A number for what is seen while it holds (probe_hold); 0: it does not. */
+uint32_t set_hold(const struct probe_set *set);
+
 /* Note that the agent supplies marker @name (a text of the set) of an interpreter. */
 void set_supplies(struct probe_set *set, uint16_t version, const char *name);
 

@@ -180,7 +180,7 @@ static void find_named(struct finding *f)
 	uint32_t pid = (uint32_t)strtoul(f->desc->prov + strlen(PROV), NULL, 10);
 	struct strbuf *why = set_why(f->set);
 	struct each e = { .f = f };
-	int err = python_look(&e.process, f->set, pid);
+	int err = python_look_held(&e.process, f->set, pid);
 
 	if (!err && e.process.agent) {
 		add_names(f, pid);

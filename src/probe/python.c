@@ -227,6 +227,7 @@ struct python_seen {
 		uint32_t pid;		/* 0: nothing */
 		uint64_t dev, ino;	/* of its program */
 		uint64_t ms;
+		uint32_t hold;		/* of set_hold() */
 		struct module **modules;
 		size_t n;
 	} rows[SEEN];
@@ -275,9 +276,10 @@ static void fill_row(struct seen *row, struct probe_set *set, const struct pytho
 	row->dev = program->st_dev;
 	row->ino = program->st_ino;
 	row->ms = now_ms();
+	row->hold = set_hold(set);
 }
 
-int python_look_again(struct python_process *p, struct probe_set *set, uint32_t pid)
+static int look_again(struct python_process *p, struct probe_set *set, uint32_t pid, uint32_t hold)
 {
 	uint64_t now = now_ms();
 	struct seen *row = &get_seen(set, now)->rows[pid % SEEN];
@@ -288,7 +290,7 @@ int python_look_again(struct python_process *p, struct probe_set *set, uint32_t 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
 	if (stat(path, &st) && errno != ENOENT)		/* a thread of the kernel has none */
 		return python_look(p, set, pid);
-	if (row->pid != pid || row->dev != st.st_dev || row->ino != st.st_ino || now - row->ms > SEEN_MS) {
+	if (row->pid != pid || (hold && row->hold != hold) || row->dev != st.st_dev || row->ino != st.st_ino || now - row->ms > SEEN_MS) {
 		err = python_look(p, set, pid);
 		if (!err)
 			fill_row(row, set, p, &st);
@@ -299,6 +301,18 @@ int python_look_again(struct python_process *p, struct probe_set *set, uint32_t 
 		add_module(p, module_use(set_modules(set), row->modules[i]));
 	recognise(p, set_agent(set));
 	return 0;
+}
+
+int python_look_again(struct python_process *p, struct probe_set *set, uint32_t pid)
+{
+	return look_again(p, set, pid, 0);
+}
+
+int python_look_held(struct python_process *p, struct probe_set *set, uint32_t pid)
+{
+	uint32_t hold = set_hold(set);
+
+	return hold ? look_again(p, set, pid, hold) : python_look(p, set, pid);
 }
 
 /* Does the process have a marker of that name outside of the agent? */
@@ -648,6 +662,8 @@ uint32_t probe_agent_leave(struct probe_set *set, uint32_t pid)
 	uint32_t leave = 0;
 	size_t i, j;
 
+	if (!set_uses_own(set))
+		return 0;
 	python_look(&p, set, pid);
 	for (i = 0; i < p.nmodules; i++) {
 		const struct module *m = p.modules[i];

@@ -51,6 +51,9 @@ void python_done(struct python_process *p, struct probe_set *set);	/* frees what
 /* The same for one of many processes that are looked at by turns: what was seen of it in the last second may be told again. */
 int python_look_again(struct python_process *p, struct probe_set *set, uint32_t pid);
 
+/* The same for one that is named: what was seen of it by this function since the set holds (probe_hold). */
+int python_look_held(struct python_process *p, struct probe_set *set, uint32_t pid);
+
 /* Does module @m of the process supply the marker @name of provider "python" for @desc? */
 bool python_takes(const struct python_process *p, enum python_mode mode, const struct probe_desc *desc,
 		  const struct module *m, const char *name);

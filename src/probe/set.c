@@ -39,6 +39,9 @@ struct probe_set {
 		const char *name;
 	} *supplied;			/* supplied by the agent, each once */
 	size_t nsupplied, supplied_cap;
+	bool uses_own;
+	bool holds;
+	uint32_t nholds;
 	struct pid_file *pid_files;
 	struct ktypes *ktypes;
 	bool ktypes_tried;
@@ -224,6 +227,27 @@ void probe_set_either(struct probe_set *set, bool either)
 bool probe_is_either(const struct probe_set *set)
 {
 	return set->python_mode == PYTHON_EITHER;
+}
+
+void probe_hold(struct probe_set *set, bool hold)
+{
+	set->nholds += hold && !set->holds;
+	set->holds = hold;
+}
+
+uint32_t set_hold(const struct probe_set *set)
+{
+	return set->holds ? set->nholds : 0;
+}
+
+void set_use_own(struct probe_set *set)
+{
+	set->uses_own = true;
+}
+
+bool set_uses_own(const struct probe_set *set)
+{
+	return set->uses_own;
 }
 
 void set_supplies(struct probe_set *set, uint16_t version, const char *name)

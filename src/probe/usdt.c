@@ -144,6 +144,8 @@ static void look_at_marker(struct look *l, struct module *m, struct marker *mk)
 	found_add(l->f, p);
 	if (l->f->want == PROBE_ENABLE) {
 		mk->is_used = true;
+		if (!m->python.is_agent && !strcmp(mk->prov, PYTHON_PROVIDER))
+			set_use_own(l->f->set);
 		mk->is_named = mk->is_named || python_names_file(desc);
 		if (m->python.is_agent && l->python.version)
 			set_supplies(l->f->set, l->python.version, mk->name);
@@ -187,7 +189,8 @@ static void say_refused(struct look *l)
 static int look_at_process(struct look *l, uint32_t pid)
 {
 	struct python_process *p = &l->python;
-	int err = l->base || l->fresh ? python_look(p, l->f->set, pid) : python_look_again(p, l->f->set, pid);
+	int err = l->fresh ? python_look(p, l->f->set, pid) :
+		  l->base ? python_look_held(p, l->f->set, pid) : python_look_again(p, l->f->set, pid);
 	size_t i;
 
 	if (l->base)

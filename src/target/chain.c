@@ -171,21 +171,14 @@ static bool has_urgent(const char *status, const char *field)
 	return !at || strtoull(at, NULL, 16) >> (SIGURG - 1) & 1;
 }
 
-bool chain_may_mark(struct chain *c)
+bool chain_may_mark(struct chain *c, const char *status)
 {
-	struct strbuf status = { 0 };
-	const char *seccomp;
-	bool may = !proc_read(c->tid, "status", &status);
+	const char *seccomp = proc_status_field(status, "Seccomp");
 
-	if (may) {
-		c->own_pid = proc_innermost_id(status.s, "NStgid", NULL);
-		c->own_tid = proc_innermost_id(status.s, "NSpid", NULL);
-		seccomp = proc_status_field(status.s, "Seccomp");
-		may = c->own_pid > 0 && c->own_tid > 0 && !(seccomp && strtol(seccomp, NULL, 10)) &&
-		      !has_urgent(status.s, "SigCgt") && !has_urgent(status.s, "SigBlk");
-	}
-	strbuf_fini(&status);
-	return may;
+	c->own_pid = proc_innermost_id(status, "NStgid", NULL);
+	c->own_tid = proc_innermost_id(status, "NSpid", NULL);
+	return c->own_pid > 0 && c->own_tid > 0 && !(seccomp && strtol(seccomp, NULL, 10)) &&
+	       !has_urgent(status, "SigCgt") && !has_urgent(status, "SigBlk");
 }
 
 void chain_mark(struct chain *c, unsigned int i)

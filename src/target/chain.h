@@ -51,9 +51,9 @@ int chain_store(struct chain *c, unsigned int from);
  * In it the thread sends itself SIGURG, which a tracer is told of although the program ignores it.  chain_may_mark(): is that
  * possible?  Not where the program has a handler for SIGURG, or the thread has it blocked and may wait for it: one of the
  * program's own could be taken for the mark's, or come while that waits, and be lost.  Not with seccomp filters, which may
- * forbid the call.
+ * forbid the call.  @status: the thread's status (proc_pid_status(5)).
  */
-bool chain_may_mark(struct chain *c);
+bool chain_may_mark(struct chain *c, const char *status);
 void chain_mark(struct chain *c, unsigned int i);
 
 /* Let the stopped thread continue with call @i, which may have run already. */

@@ -122,6 +122,23 @@ static bool open_mapped(struct mapped *f, const struct target *t, const struct t
 	return !err;
 }
 
+/* The program that it runs; @o NULL: it could not be opened. */
+struct program {
+	struct target_image image;
+	struct obj *o;
+};
+
+/* The same, of which @p may be the file: then it is not opened again. */
+static bool take_mapped(struct mapped *f, const struct target *t, const struct target_maps *maps, const struct target_map *m,
+			struct program *p)
+{
+	if (!p->o || m->ino != p->image.ino || m->dev != p->image.dev)
+		return open_mapped(f, t, maps, m);
+	*f = (struct mapped){ t, maps, m, p->o };
+	p->o = NULL;
+	return true;
+}
+
 static bool same_file(const struct target_map *a, const struct target_map *b)
 {
 	return a->dev == b->dev && a->ino == b->ino;
@@ -268,8 +285,7 @@ static bool is_first(const struct target_maps *maps, size_t i)
  * Examine the mapped files: those with the name of a C library or interpreter; with @all, the others instead, to find
  * an interpreter that is part of another program.
  */
-static void look_at_files(const struct target *t, struct guest *g, struct python *p, const struct target_image *image,
-			  bool all)
+static void look_at_files(const struct target *t, struct guest *g, struct python *p, struct program *program, bool all)
 {
 	struct mapped f;
 	size_t i;
@@ -277,10 +293,10 @@ static void look_at_files(const struct target *t, struct guest *g, struct python
 	for (i = 0; i < g->maps.n; i++) {
 		const struct target_map *m = &g->maps.v[i];
 		const char *base = base_name(m->path);
-		bool is_python = may_be_python(base) || m->ino == image->ino;
+		bool is_python = may_be_python(base) || m->ino == program->image.ino;
 		bool is_promising = is_libc_name(base) || is_libdl_name(base) || is_python;
 
-		if (!is_first(&g->maps, i) || is_promising == all || !open_mapped(&f, t, &g->maps, m))
+		if (!is_first(&g->maps, i) || is_promising == all || !take_mapped(&f, t, &g->maps, m, program))
 			continue;
 		if (is_libc_name(base) && !all)
 			use_libc(g, &f);
@@ -297,11 +313,10 @@ static int refuse(const struct target *t, const char *reason, struct strbuf *why
 	return target_fail(why, -ENOTSUP, "cannot load dtap's agent into process %d: %s", (int)target_pid(t), reason);
 }
 
-static int check_image(const struct target *t, const struct target_image *i, struct strbuf *why)
+static int check_program(const struct target *t, struct program *p, struct strbuf *why)
 {
+	const struct target_image *i = &p->image;
 	const struct arch *host = arch_host();
-	struct obj *o = NULL;
-	bool is_static;
 
 	if (!arch_remote() || !host)
 		return refuse(t, "dtap can do that on x86-64 and aarch64 only", why);
@@ -309,11 +324,9 @@ static int check_image(const struct target *t, const struct target_image *i, str
 		return refuse(t, "it is a 32-bit program", why);
 	if (i->machine && i->machine != host->e_machine)
 		return refuse(t, "it is a program for another machine", why);
-	if (!i->file || obj_open_file(i->file, &o, NULL))
+	if (!i->file || obj_open_file(i->file, &p->o, NULL))
 		return 0;
-	is_static = obj_info(o)->is_static;
-	obj_close(o);
-	return is_static ? refuse(t, "its program is linked statically, and has no dynamic loader", why) : 0;
+	return obj_info(p->o)->is_static ? refuse(t, "its program is linked statically, and has no dynamic loader", why) : 0;
 }
 
 static int check_python(const struct target *t, const struct python *p, struct strbuf *why)
@@ -330,21 +343,18 @@ static int check_python(const struct target *t, const struct python *p, struct s
 }
 
 /* A shadow stack refuses returns without a matching call, and each call of a chain (chain.h) ends with one. */
-static bool has_shadow_stack(const struct target *t)
+static bool has_shadow_stack(const char *status)
 {
-	struct strbuf status = { 0 };
-	const char *features = proc_read(t->pid, "status", &status) ? NULL
-									: proc_status_field(status.s, "x86_Thread_features");
-	bool ret = features && !strncmp(features, "shstk", 5);
+	const char *features = proc_status_field(status, "x86_Thread_features");
 
-	strbuf_fini(&status);
-	return ret;
+	return features && !strncmp(features, "shstk", 5);
 }
 
-static bool sees_object(const struct agents_file *object, const struct target *t)
+/* @status: its text (proc_pid_status(5)), as in the following. */
+static bool sees_object(const struct agents_file *object, const struct target *t, const char *status)
 {
-	struct strbuf rooted = { 0 }, status = { 0 };
-	const char *uid = proc_read(t->pid, "status", &status) ? NULL : proc_status_field(status.s, "Uid");
+	const char *uid = proc_status_field(status, "Uid");
+	struct strbuf rooted = { 0 };
 	struct stat st;
 	bool ret;
 
@@ -352,7 +362,6 @@ static bool sees_object(const struct agents_file *object, const struct target *t
 	ret = uid && strtoul(uid, NULL, 10) == geteuid() && !stat(strbuf_str(&rooted), &st) && st.st_dev == object->dev &&
 	      st.st_ino == object->ino;
 	strbuf_fini(&rooted);
-	strbuf_fini(&status);
 	return ret;
 }
 
@@ -379,25 +388,32 @@ static void set_anchors(struct guest *g)
 	memcpy(g->anchor, anchors, sizeof(anchors));
 }
 
+static uint64_t entry_in(const struct agents *a, const struct target *t, const struct target_maps *maps);
+
 int guest_find(const struct agents *a, const struct target *t, struct guest *ret, struct strbuf *why)
 {
-	struct target_image image;
+	struct program program = { .o = NULL };
+	struct strbuf status = { 0 };
+	const char *tracer;
 	struct python py = { 0 };
 	size_t i;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
-	err = target_image(t, &image, why);
+	err = target_image(t, &program.image, why);
 	if (err)
 		return err;
-	err = check_image(t, &image, why);
+	err = check_program(t, &program, why);
 	if (!err)
 		err = target_maps(t, &ret->maps, why);
 	if (err)
 		goto out;
-	look_at_files(t, ret, &py, &image, false);
+	proc_read(t->pid, "status", &status);	/* of one that has ended there is none */
+	tracer = proc_status_field(strbuf_str(&status), "TracerPid");
+	ret->tracer = tracer ? strtol(tracer, NULL, 10) : 0;
+	look_at_files(t, ret, &py, &program, false);
 	if (!py.has_api && !py.is_pypy)
-		look_at_files(t, ret, &py, &image, true);
+		look_at_files(t, ret, &py, &program, true);
 	err = check_python(t, &py, why);
 	if (err)
 		goto out;
@@ -405,18 +421,20 @@ int guest_find(const struct agents *a, const struct target *t, struct guest *ret
 		ret->restorer = find_restorer_of_kernel(t, &ret->maps);
 	if (!ret->dlopen || !ret->syscall || !ret->close || !ret->recvmsg || !ret->swab || !ret->restorer)
 		err = refuse(t, "its C library is none that dtap knows", why);
-	else if (has_shadow_stack(t))
+	else if (has_shadow_stack(strbuf_str(&status)))
 		err = refuse(t, "it runs with a shadow stack", why);
 	for (i = 0; i < ret->maps.n; i++)
 		ret->has_allocator |= ret->maps.v[i].is_exec && is_allocator_name(base_name(ret->maps.v[i].path));
-	ret->sees_object = sees_object(agents_file_for(a, ret->is_musl), t);
-	ret->entry = guest_entry(a, t);
+	ret->sees_object = sees_object(agents_file_for(a, ret->is_musl), t, strbuf_str(&status));
+	ret->entry = entry_in(a, t, &ret->maps);
 	if (!err && !ret->entry && !agents_file_for(a, ret->is_musl)->path)
 		err = refuse(t, "it runs on musl, and dtap-agent-musl.so is not installed", why);
 	set_anchors(ret);
 	program_of(t, &ret->program_dev, &ret->program_ino);
 out:
-	target_image_fini(&image);
+	obj_close(program.o);
+	target_image_fini(&program.image);
+	strbuf_fini(&status);
 	return err;
 }
 
@@ -468,22 +486,30 @@ static bool is_object(const struct agents *a, const struct target *t, const stru
 	return ret;
 }
 
-uint64_t guest_entry(const struct agents *a, const struct target *t)
+static uint64_t entry_in(const struct agents *a, const struct target *t, const struct target_maps *maps)
 {
-	struct target_maps maps;
 	struct mapped f;
 	uint64_t ret = 0;
 	size_t i;
 
-	if (target_maps(t, &maps, NULL))
-		return 0;
-	for (i = 0; i < maps.n && !ret; i++) {
-		if (!is_first(&maps, i) || !is_object(a, t, &maps.v[i]) || !open_mapped(&f, t, &maps, &maps.v[i]))
+	for (i = 0; i < maps->n && !ret; i++) {
+		if (!is_first(maps, i) || !is_object(a, t, &maps->v[i]) || !open_mapped(&f, t, maps, &maps->v[i]))
 			continue;
 		if (obj_info(f.o)->entry && understands(a, &f))
 			ret = place(&f, obj_info(f.o)->entry);
 		close_mapped(&f);
 	}
+	return ret;
+}
+
+uint64_t guest_entry(const struct agents *a, const struct target *t)
+{
+	struct target_maps maps;
+	uint64_t ret;
+
+	if (target_maps(t, &maps, NULL))
+		return 0;
+	ret = entry_in(a, t, &maps);
 	target_maps_fini(&maps);
 	return ret;
 }
@@ -510,7 +536,7 @@ static bool is_object_new(const struct agents *a, const struct target *t, const 
 	return false;
 }
 
-bool guest_holds(const struct agents *a, const struct target *t, struct guest *g, struct target_maps *now)
+bool guest_holds(const struct agents *a, const struct target *t, struct guest *g, struct target_maps *now, const char *status)
 {
 	uint64_t dev, ino;
 	size_t i;
@@ -531,7 +557,7 @@ bool guest_holds(const struct agents *a, const struct target *t, struct guest *g
 	}
 	if (!g->entry && is_object_new(a, t, &g->maps, now))
 		return false;
-	g->sees_object = sees_object(agents_file_for(a, g->is_musl), t);	/* its user id may have changed */
+	g->sees_object = sees_object(agents_file_for(a, g->is_musl), t, status);	/* its user id may have changed */
 	target_maps_fini(&g->maps);
 	g->maps = *now;
 	*now = (struct target_maps){ 0 };

@@ -27,6 +27,7 @@ struct guest {
 	uint64_t python_dev, python_ino;	/* of the interpreter's file */
 	uint64_t anchor[GUEST_ANCHORS];	/* an address in each mapping that the fields above depend on; 0: none */
 	uint64_t program_dev, program_ino;	/* as of stat, of the program's file */
+	long tracer;			/* the process or thread that traces it; 0: none */
 	bool is_musl;
 	bool has_allocator;		/* malloc is replaced by another library's */
 	bool sees_object;		/* it has our user id, and our object's path is the same file for it */
@@ -44,9 +45,9 @@ bool guest_is_starting(const struct guest *g);
 
 /*
  * Is @g still true of process @t, whose mappings are @now?  That is so if it runs the same program and the anchors are
- * in the same mappings of the same files, and no object has come since.  Then @g takes over @now.
+ * in the same mappings of the same files, and no object has come since.  Then @g takes over @now.  @status: its status (proc_pid_status(5)).
  */
-bool guest_holds(const struct agents *a, const struct target *t, struct guest *g, struct target_maps *now);
+bool guest_holds(const struct agents *a, const struct target *t, struct guest *g, struct target_maps *now, const char *status);
 
 /* The present address of the object's entry point in process @t.  0: it is not loaded. */
 uint64_t guest_entry(const struct agents *a, const struct target *t);

@@ -31,6 +31,7 @@ struct injection {
 	bool is_polite;		/* use no thread whose system call would end with EINTR */
 	bool is_stale;		/* the process has changed: @g is not valid any more */
 	bool is_hasty;		/* search for milliseconds, not for seconds */
+	struct strbuf status;	/* of the thread that is stopped (proc_pid_status(5)) */
 	bool may_mark;		/* chain_mark() is possible */
 	bool at_entry;		/* a created target: only load; an environment variable has the tracer's address */
 	uint32_t forbidden;	/* calls that the agent must not make (abi/calls.h) */

@@ -27,11 +27,11 @@ static uint32_t filters_in(const char *status)
 	return mode && n ? (uint32_t)strtoul(n, NULL, 10) : UNKNOWN;
 }
 
-/* The largest number of filters that any thread of the process has. */
-static uint32_t filters_of(pid_t pid)
+/* The largest number of filters that any thread of the process has; @known: those of thread @tid, or @tid is 0. */
+static uint32_t filters_beside(pid_t pid, pid_t tid, uint32_t known)
 {
 	struct strbuf text = { 0 };
-	uint32_t most = 0, some = 0;
+	uint32_t most = tid ? known : 0, some = tid != 0;
 	struct dirent *entry;
 	char path[64];
 	DIR *tasks;
@@ -41,7 +41,7 @@ static uint32_t filters_of(pid_t pid)
 	while (tasks && (entry = readdir(tasks))) {
 		uint32_t n;
 
-		if (entry->d_name[0] == '.')
+		if (entry->d_name[0] == '.' || (tid && strtol(entry->d_name, NULL, 10) == tid))
 			continue;
 		snprintf(path, sizeof(path), "task/%.20s/status", entry->d_name);
 		if (proc_read(pid, path, &text))
@@ -57,6 +57,11 @@ static uint32_t filters_of(pid_t pid)
 	return some ? most : UNKNOWN;
 }
 
+static uint32_t filters_of(pid_t pid)
+{
+	return filters_beside(pid, 0, 0);
+}
+
 static pid_t parent_of(pid_t pid)
 {
 	struct strbuf text = { 0 };
@@ -69,10 +74,10 @@ static pid_t parent_of(pid_t pid)
 
 /* --- checking ------------------------------------------------------------------------------------------ */
 
-void permit_learn(struct permits *p, pid_t pid, pid_t tid)
+void permit_learn(struct permits *p, pid_t pid, pid_t tid, const char *status)
 {
 	int forbids = seccomp_forbids_memory(pid, tid);
-	struct permit one = { pid, filters_of(pid), forbids > 0 }, *more;
+	struct permit one = { pid, filters_beside(pid, tid, filters_in(status)), forbids > 0 }, *more;
 
 	for (size_t k = 0; k < p->n; k++)
 		if (p->v[k].pid == pid)

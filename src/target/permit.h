@@ -27,8 +27,11 @@ struct permits {
 	enum { PERMIT_UNTRIED, PERMIT_ALIVE, PERMIT_DEAD } own;	/* the tracer's own filters */
 };
 
-/* Check the filters of process @pid in its thread @tid, which this thread has stopped by ptrace. */
-void permit_learn(struct permits *p, pid_t pid, pid_t tid);
+/*
+ * Check the filters of process @pid in its thread @tid, which this thread has stopped by ptrace, and whose status
+ * (proc_pid_status(5)) is @status.
+ */
+void permit_learn(struct permits *p, pid_t pid, pid_t tid, const char *status);
 
 /* May process @pid call process_vm_readv(2) and process_vm_writev(2)? */
 bool permit_memory(struct permits *p, pid_t pid);

@@ -226,14 +226,22 @@ static int refuse(pid_t pid, const char *call, struct strbuf *why)
 			   " agent needs", (int)pid, call);
 }
 
-/* The number in field @name of /proc/@tid/status; -1: there is none (Seccomp_filters exists since Linux 5.9). */
-static long status_field(pid_t tid, const char *name)
+/* The number in field @name of @status; -1: there is none (Seccomp_filters exists since Linux 5.9). */
+static long status_number(const char *status, const char *name)
 {
-	struct strbuf status = { 0 };
-	const char *field = proc_read(tid, "status", &status) ? NULL : proc_status_field(status.s, name);
-	long ret = field ? strtol(field, NULL, 10) : -1;
+	const char *field = proc_status_field(status, name);
 
-	strbuf_fini(&status);
+	return field ? strtol(field, NULL, 10) : -1;
+}
+
+/* Has this process filters, and as many as @status tells of? */
+static bool are_own(const char *status)
+{
+	struct strbuf own = { 0 };
+	bool ret = !proc_read(getpid(), "status", &own) && status_number(own.s, "Seccomp") > 0 &&
+		   status_number(own.s, "Seccomp_filters") == status_number(status, "Seccomp_filters");
+
+	strbuf_fini(&own);
 	return ret;
 }
 
@@ -241,24 +249,22 @@ static long status_field(pid_t tid, const char *name)
  * This process may not read the filters.  If they are those of a container, this process has them, too, and survives
  * with them; all that can be compared is their number.
  */
-static int check_unread(pid_t pid, pid_t tid, struct strbuf *why)
+static int check_unread(pid_t pid, const char *status, struct strbuf *why)
 {
-	if (status_field(tid, "Seccomp") <= 0)
-		return 0;
-	if (status_field(getpid(), "Seccomp") > 0 && status_field(getpid(), "Seccomp_filters") == status_field(tid, "Seccomp_filters"))
+	if (status_number(status, "Seccomp") <= 0 || are_own(status))
 		return 0;
 	return target_fail(why, -EPERM, "process %d has limited its system calls (seccomp), and only root (CAP_SYS_ADMIN) may see "
 			   "whether it would survive those of dtap's agent", (int)pid);
 }
 
-int seccomp_check(pid_t pid, pid_t tid, bool is_musl, uint32_t *forbidden, struct strbuf *why)
+int seccomp_check(pid_t pid, pid_t tid, const char *status, bool is_musl, uint32_t *forbidden, struct strbuf *why)
 {
 	const struct call *fatal = NULL;
 	struct sock_filter *filter;
 	unsigned long k = 0;
 	uint32_t n;
 
-	if (status_field(tid, "Seccomp") == SECCOMP_MODE_STRICT)
+	if (status_number(status, "Seccomp") == SECCOMP_MODE_STRICT)
 		return refuse(pid, "mmap", why);
 	while (!fatal && (filter = next_filter(tid, &k, &n))) {
 		fatal = judge(filter, n, is_musl, forbidden);
@@ -266,6 +272,6 @@ int seccomp_check(pid_t pid, pid_t tid, bool is_musl, uint32_t *forbidden, struc
 	}
 	/* After the last filter the request fails with ENOENT. */
 	if (!fatal && !(k && errno == ENOENT))
-		return check_unread(pid, tid, why);
+		return check_unread(pid, status, why);
 	return fatal ? refuse(pid, fatal->name, why) : 0;
 }

@@ -178,6 +178,13 @@ static unsigned int list_threads(const struct injection *j, pid_t *tids, unsigne
 	return n;
 }
 
+/* Thread @tid is stopped: what is read of it now is true until it goes on. */
+static void read_status(struct injection *j, pid_t tid)
+{
+	strbuf_clear(&j->status);
+	proc_read(tid, "status", &j->status);
+}
+
 /*
  * Thread @tid is stopped.  Does it belong to the target, and is that still the same process and program?  If not, @j->g
  * is marked stale.
@@ -189,7 +196,7 @@ static bool is_as_known(struct injection *j, pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)j->t->pid, (int)tid);
 	j->is_stale = target_poll(j->t) == TARGET_EXITED || access(path, F_OK) || target_maps(j->t, &now, NULL) ||
-		      !guest_holds(j->a, j->t, &j->g, &now);
+		      !guest_holds(j->a, j->t, &j->g, &now, strbuf_str(&j->status));
 	target_maps_fini(&now);
 	return !j->is_stale;
 }
@@ -295,19 +302,11 @@ static const char *hold_others(struct injection *j, pid_t tid, bool all)
 }
 
 /* Seccomp mode and number of filters combined in one number; 0: none. */
-static long filters_of(pid_t tid)
+static long filters_in(const char *status)
 {
-	struct strbuf status = { 0 };
-	const char *mode, *n;
-	long ret = 0;
+	const char *mode = proc_status_field(status, "Seccomp"), *n = proc_status_field(status, "Seccomp_filters");
 
-	if (!proc_read(tid, "status", &status)) {
-		mode = proc_status_field(status.s, "Seccomp");
-		n = proc_status_field(status.s, "Seccomp_filters");
-		ret = (mode ? strtol(mode, NULL, 10) : 0) + (n ? strtol(n, NULL, 10) * 4 : 0);
-	}
-	strbuf_fini(&status);
-	return ret;
+	return (mode ? strtol(mode, NULL, 10) : 0) + (n ? strtol(n, NULL, 10) * 4 : 0);
 }
 
 /*
@@ -316,8 +315,10 @@ static long filters_of(pid_t tid)
  */
 static int check_calls(struct injection *j, pid_t tid)
 {
-	int err = seccomp_check(j->t->pid, tid, j->g.is_musl, &j->forbidden, j->why), status;
-	long own = filters_of(tid), filters;
+	const char *text = strbuf_str(&j->status);
+	int err = seccomp_check(j->t->pid, tid, text, j->g.is_musl, &j->forbidden, j->why), status;
+	long own = filters_in(text), filters;
+	struct strbuf theirs = { 0 };
 	struct dirent *e;
 	char path[32];
 	DIR *d;
@@ -327,21 +328,25 @@ static int check_calls(struct injection *j, pid_t tid)
 	while (!err && d && (e = readdir(d))) {
 		pid_t other = (pid_t)strtol(e->d_name, NULL, 10);
 
-		filters = other <= 0 || other == tid ? own : filters_of(other);
+		strbuf_clear(&theirs);
+		if (other <= 0 || other == tid || proc_read(other, "status", &theirs))
+			continue;
+		filters = filters_in(strbuf_str(&theirs));
 		if (filters == own || !filters)
 			continue;
 		if (is_held(j, other)) {
-			err = seccomp_check(j->t->pid, other, j->g.is_musl, &j->forbidden, j->why);
+			err = seccomp_check(j->t->pid, other, strbuf_str(&theirs), j->g.is_musl, &j->forbidden, j->why);
 		} else if (is_stuck(j, other) || stop(j, other, &status)) {
 			err = target_fail(j->why, -EBUSY, "process %d has a thread with limits to its system calls (seccomp) that "
 					  "cannot be looked at", (int)j->t->pid);
 		} else {
-			err = seccomp_check(j->t->pid, other, j->g.is_musl, &j->forbidden, j->why);
+			err = seccomp_check(j->t->pid, other, strbuf_str(&theirs), j->g.is_musl, &j->forbidden, j->why);
 			detach(j, other, status);
 		}
 	}
 	if (d)
 		closedir(d);
+	strbuf_fini(&theirs);
 	return err;
 }
 
@@ -391,6 +396,7 @@ static bool try_thread(struct injection *j, pid_t tid)
 		return false;
 	}
 	j->is_stopped = WSTOPSIG(status) != SIGTRAP;
+	read_status(j, tid);
 	if (!is_as_known(j, tid)) {
 		j->unsafe = "has just changed";
 	} else {
@@ -406,9 +412,9 @@ static bool try_thread(struct injection *j, pid_t tid)
 	if (!j->unsafe && (j->is_stopped || !j->g.entry))
 		j->unsafe = hold_others(j, tid, j->is_stopped || now_ms() < j->begin + (j->is_hasty ? HASTY_MS / 2 : STILL_MS));
 	if (!j->unsafe) {
-		permit_learn(&j->a->permits, j->t->pid, tid);
+		permit_learn(&j->a->permits, j->t->pid, tid, strbuf_str(&j->status));
 		j->err = check_calls(j, tid);
-		j->may_mark = !j->err && chain_may_mark(&j->c);
+		j->may_mark = !j->err && chain_may_mark(&j->c, strbuf_str(&j->status));
 		j->c.late = release_late;
 		j->c.late_ctx = j;
 		if (!j->err)
@@ -558,26 +564,26 @@ static void attach_held(struct injection *j)
 		return;
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)(PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD));
 	j->err = chain_init(&j->c, &j->g, pid, INJECT_CALLS);
+	read_status(j, pid);
 	if (j->err)
 		target_fail_errno(j->why, j->err, "cannot load dtap's agent into process %d", (int)pid);
 	else
-		j->err = seccomp_check(pid, pid, j->g.is_musl, &j->forbidden, j->why);
+		j->err = seccomp_check(pid, pid, strbuf_str(&j->status), j->g.is_musl, &j->forbidden, j->why);
 	if (!j->err && j->forbidden & ~(uint32_t)ABI_CALLS_MEMORY)	/* this one is sent with the segment */
 		j->err = target_fail(j->why, -EPERM, "process %d has limited its system calls (seccomp) so that dtap's agent cannot "
 				     "come along with it: attach to it when it runs (-p)", (int)pid);
-	permit_learn(&j->a->permits, pid, pid);
-	j->may_mark = !j->err && chain_may_mark(&j->c);
+	permit_learn(&j->a->permits, pid, pid, strbuf_str(&j->status));
+	j->may_mark = !j->err && chain_may_mark(&j->c, strbuf_str(&j->status));
 	if (!j->err)
 		j->err = inject(j);
 	chain_fini(&j->c);
 	ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)(uintptr_t)HOLD_OPTIONS);
 }
 
-/* Is the target traced already?  It can have one tracer only.  One that has just ended may not be detached yet. */
-static int check_tracer(const struct target *t, bool is_hasty, struct strbuf *why)
+/* Is the target traced already, by @pid?  It can have one tracer only.  One that has just ended may not be detached yet. */
+static int check_tracer(const struct target *t, long pid, bool is_hasty, struct strbuf *why)
 {
 	const struct timespec nap = { .tv_nsec = 20000000 };
-	long pid = tracer_of(t->pid);
 	int i;
 
 	for (i = is_hasty ? 100 : 0; pid && i < 100; i++) {
@@ -640,7 +646,7 @@ static int attach(struct agents *a, struct target *t, bool is_hasty, struct strb
 		err = 0;
 	}
 	if (!err && !j.at_entry)
-		err = check_tracer(t, is_hasty, why);
+		err = check_tracer(t, j.g.tracer, is_hasty, why);
 	if (!err) {
 		if (j.at_entry)
 			attach_held(&j);
@@ -649,6 +655,7 @@ static int attach(struct agents *a, struct target *t, bool is_hasty, struct strb
 		err = j.err;
 	}
 	guest_fini(&j.g);
+	strbuf_fini(&j.status);
 	if (!err && !j.at_entry) {
 		err = channels_add(a, j.fd, t);
 		if (err == -ESRCH)
