@@ -37,6 +37,13 @@
 #define ABI_AGENT_HELD "DTAP_AGENT_HELD"
 
 /*
+ * What the path in LD_PRELOAD begins with by which a tracer lends the object to a program that does not see its file, under
+ * another root: "/proc/PID/fd/N", a descriptor of the tracer's.  The agent takes it out of environ before anybody reads it,
+ * since it is gone when the tracer is.
+ */
+#define ABI_AGENT_LENT "/proc/"
+
+/*
  * What the path begins with by which a tracer has a running program load the object; nobody else writes a path so, and it is
  * the same file (Linux has one root).  The object's constructor runs amid the program, at any instruction of Python's.
  */

@@ -510,6 +510,7 @@ __attribute__((constructor)) static void start(void)
 	if (is_brought())
 		return;
 	environ_take_held();
+	environ_take_lent();
 	if (!polling && !environ_address())
 		return;
 	if (!resolve()) {

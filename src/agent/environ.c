@@ -71,10 +71,25 @@ static bool take_first(char *text)
 
 	while (*rest && !is_separator(*rest))
 		rest++;
+	while (is_separator(*rest))
+		rest++;
 	if (!*rest)
 		return false;
-	memmove(list, rest + 1, strlen(rest + 1) + 1);
+	memmove(list, rest, strlen(rest) + 1);
 	return true;
+}
+
+void environ_take_lent(void)
+{
+	const char *own = capi_own_name();
+	char **from, **to;
+
+	if (!environ || !own || strncmp(own, ABI_AGENT_LENT, sizeof(ABI_AGENT_LENT) - 1))
+		return;
+	for (from = to = environ; *from; from++)
+		if (!is_variable(*from, "LD_PRELOAD") || take_first(*from))
+			*to++ = *from;
+	*to = NULL;
 }
 
 void environ_take_held(void)

@@ -14,6 +14,9 @@
  */
 void environ_take_held(void);
 
+/* As early: if a tracer has lent this object (ABI_AGENT_LENT), take it out of environ, where its path is soon that of nothing. */
+void environ_take_lent(void);
+
 /* The tracer's address, of either variable, or NULL. */
 const char *environ_address(void);
 

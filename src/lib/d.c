@@ -362,7 +362,7 @@ static int attach_named(struct dtap *t, const struct probe_desc *descs, size_t n
  */
 static int follow(struct dtap *t, const struct probe_desc *descs, size_t n, struct strbuf *err)
 {
-	bool all = supply_is_of_any(t->supply, descs, n), some = t->npids || (t->command && !target_brings(t->targets[0]));
+	bool all = supply_is_of_any(t->supply, descs, n), some = t->npids || (t->command && !target_passes_on(t->targets[0]));
 
 	for (size_t i = 0; i < n; i++)
 		some |= named_by(t, &descs[i]) != 0;

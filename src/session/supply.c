@@ -520,6 +520,8 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 	if (!s->agents || !needs_agent(s, descs, n, target_pid(t)))
 		return 0;
 	s->awaited = true;
+	if (!target_brings(t))
+		target_lend(t);
 	if (target_brings(t)) {
 		s->brings = target_pid(t);
 		return 0;
@@ -1331,14 +1333,30 @@ static void count_silent(void *ctx, pid_t pid)
 		count_late(s, w);
 }
 
-void supply_end(struct supply *s, const struct target *command)
+/*
+ * The command's loader opens the object first of all.  If that is lent by this process, whose descriptor is closed soon, it must
+ * have done so, or it complains of a path that names nothing.
+ */
+static bool await_loader(struct supply *s, struct target *command)
+{
+	enum { LOADS_MS = 5000 };
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	bool is_lent = target_brings(command) && !target_passes_on(command), is_in;
+	uint64_t end = now_ms() + LOADS_MS;
+
+	while (!(is_in = agents_are_in(s->agents, command)) && is_lent && target_poll(command) != TARGET_EXITED && now_ms() < end)
+		nanosleep(&nap, NULL);
+	return is_in;
+}
+
+void supply_end(struct supply *s, struct target *command)
 {
 	enum { ANSWER_MS = 200 };
 
 	if (!s || !s->agents || !s->started)
 		return;
 	agents_end(s->agents, ANSWER_MS, count_silent, s);
-	s->heard |= command && agents_are_in(s->agents, command);
+	s->heard = s->heard || (command && (await_loader(s, command) || target_poll(command) != TARGET_EXITED));
 }
 
 /* @pid has executed a program, and the session ends before it has looked at that for the last time. */

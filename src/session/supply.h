@@ -126,7 +126,7 @@ int supply_start(struct supply *s, struct session *session, struct strbuf *err);
  * -c, or NULL.  A script can end by what its command's agent does before the agent's first word is heard.  Accepts NULL
  * for @s.
  */
-void supply_end(struct supply *s, const struct target *command);
+void supply_end(struct supply *s, struct target *command);
 
 /* Append "function-entry and line of Python 3.13" to @out if agents supply something. */
 void supply_say(const struct supply *s, struct strbuf *out);

@@ -1,6 +1,7 @@
 #include "target/agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +110,7 @@ int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx
 
 	if (!a)
 		return target_fail_errno(why, -ENOMEM, "cannot listen for agents");
-	a->epoll = a->listener = a->timer = a->signals = -1;
+	a->epoll = a->listener = a->timer = a->signals = a->preload.fd = -1;
 	a->fn = fn;
 	a->ctx = ctx;
 	err = find_objects(a, object, why);
@@ -123,6 +124,7 @@ int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx
 	a->environ[0] = a->env;
 	a->preload = (struct target_preload){
 		.path = strpbrk(a->object.path, NOT_IN_PRELOAD) ? NULL : a->object.path, .environ = a->environ,
+		.fd = open(a->object.path, O_RDONLY | O_CLOEXEC),
 	};
 	*ret = a;
 	return 0;
@@ -134,6 +136,8 @@ void agents_free(struct agents *a)
 		return;
 	channels_close(a);
 	permits_fini(&a->permits);
+	if (a->preload.fd >= 0)
+		close(a->preload.fd);
 	free(a->object.path);
 	free(a->musl.path);
 	free(a);

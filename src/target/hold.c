@@ -140,7 +140,7 @@ static void at_exec(struct target *t)
 	t->nthreads = 1;
 	t->entry = 0;		/* the breakpoint is gone with the old memory */
 	held(t, TARGET_AT_EXEC);
-	t->brings = t->preload && preload_fit(t);
+	preload_fit(t);
 }
 
 /* Thread @i is in the stop @status: handle it. */

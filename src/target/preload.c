@@ -6,6 +6,10 @@
  * would print such an error, or load another file of the same name.  So at each exec at which the target is held,
  * before the loader runs, the object's path is looked up as the program sees it; if it is not the same file there, the
  * path is overwritten with blanks on the program's stack.
+ *
+ * A program that needs the object nevertheless can be lent it: the blanks become "/proc/PID/fd/N", a descriptor of this
+ * process, if the program may open that (it has our rights and sees us by that number).  Its loader does so at once; only if
+ * this process is killed before, it prints its error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +21,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "abi/agent.h"
 #include "arch/arch.h"
+#include "base/strbuf.h"
+#include "target/peer.h"
 #include "target/priv.h"
 
 #define VARIABLE "LD_PRELOAD="
@@ -70,7 +77,8 @@ char **preload_environ(const struct target_preload *p)
 	return ret;
 }
 
-bool preload_loads(const struct target *t, const char *path)
+/* Is @path for the program the file that @object is for us, and the program one for this machine? */
+static bool sees(const struct target *t, const char *object, const char *path)
 {
 	const struct arch *arch = arch_host();
 	struct target_image image;
@@ -79,7 +87,7 @@ bool preload_loads(const struct target *t, const char *path)
 	bool ret;
 
 	strbuf_printf(&rooted, "/proc/%d/root%s", (int)t->pid, path);
-	ret = !stat(path, &ours) && !stat(strbuf_str(&rooted), &theirs) && ours.st_dev == theirs.st_dev &&
+	ret = !stat(object, &ours) && !stat(strbuf_str(&rooted), &theirs) && ours.st_dev == theirs.st_dev &&
 	      ours.st_ino == theirs.st_ino;
 	strbuf_fini(&rooted);
 	if (ret && !target_image(t, &image, NULL)) {
@@ -89,28 +97,47 @@ bool preload_loads(const struct target *t, const char *path)
 	return ret;
 }
 
-/* Write blanks over @len bytes at @addr. */
-static void blot_out(pid_t pid, uint64_t addr, size_t len)
+bool preload_loads(const struct target *t, const char *path)
 {
-	struct strbuf blanks = { 0 };
-	struct iovec there = { (void *)(uintptr_t)addr, len }, here = { NULL, len };
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		strbuf_putc(&blanks, ' ');
-	here.iov_base = blanks.s;
-	process_vm_writev(pid, &here, 1, &there, 1, 0);	/* on failure the loader just prints an error */
-	strbuf_fini(&blanks);
+	return sees(t, path, path);
 }
 
-bool preload_fit(const struct target *t)
+/* Write @path and blanks over @len bytes at @addr, at least as many as it has. */
+static bool overwrite(pid_t pid, uint64_t addr, size_t len, const char *path)
 {
-	const char *path = t->preload->path;
+	struct iovec there = { (void *)(uintptr_t)addr, len }, here = { NULL, len };
+	struct strbuf text = { 0 };
+	bool ret;
+
+	strbuf_printf(&text, "%-*s", (int)len, path);
+	here.iov_base = text.s;
+	ret = process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)len;	/* else the loader just prints an error */
+	strbuf_fini(&text);
+	return ret;
+}
+
+/* May the program open our descriptor, and is there room for its path?  It may if it has all our rights (ptrace(2), access mode checking). */
+static bool can_borrow(const struct target *t, char *path, size_t size)
+{
+	const struct target_preload *p = t->preload;
+	struct domain own, theirs;
+
+	if (p->fd < 0 || snprintf(path, size, ABI_AGENT_LENT "%d/fd/%d", (int)getpid(), p->fd) > (int)strlen(p->path))
+		return false;
+	return sees(t, p->path, path) && !domain_of(getpid(), &own) && !domain_of(t->pid, &theirs) && domain_same(&own, &theirs);
+}
+
+void preload_fit(struct target *t)
+{
+	const char *path = t->preload ? t->preload->path : NULL;
 	size_t len = path ? strlen(path) : 0, n, at;
 	struct strbuf env = { 0 }, stat = { 0 };
-	bool loads = path && preload_loads(t, path), ret = false;
+	bool loads = path && preload_loads(t, path);
 	const char *v, *entry;
+	uint64_t addr;
 
+	t->brings = t->is_lent = false;
+	t->blanks = 0;
 	if (!path || proc_read(t->pid, "environ", &env) || proc_read(t->pid, "stat", &stat))
 		goto out;
 	for (at = 0; at < env.len; at += strlen(env.s + at) + 1) {
@@ -121,19 +148,33 @@ bool preload_fit(const struct target *t)
 			n = strcspn(entry, " :");
 			if (n != len || memcmp(entry, path, len))
 				continue;
+			addr = proc_stat_field(stat.s, STAT_ENV_START) + (size_t)(entry - env.s);
 			if (loads)	/* ld.so(8): not in secure-execution mode, as for a program with capabilities */
-				ret = !target_auxv(t, AT_SECURE);
-			else
-				blot_out(t->pid, proc_stat_field(stat.s, STAT_ENV_START) + (size_t)(entry - env.s), len);
+				t->brings = !target_auxv(t, AT_SECURE);
+			else if (overwrite(t->pid, addr, len, "") && !t->blanks)
+				t->blanks = addr;
 		}
 	}
 out:
 	strbuf_fini(&env);
 	strbuf_fini(&stat);
-	return ret;
+}
+
+void target_lend(struct target *t)
+{
+	char path[64];
+
+	if (t->state == TARGET_AT_EXEC && !t->is_moving && t->blanks && !target_auxv(t, AT_SECURE) && can_borrow(t, path, sizeof(path)) &&
+	    overwrite(t->pid, t->blanks, strlen(t->preload->path), path))
+		t->brings = t->is_lent = true;
 }
 
 bool target_brings(const struct target *t)
 {
 	return t->brings;
+}
+
+bool target_passes_on(const struct target *t)
+{
+	return t->brings && !t->is_lent;
 }

@@ -29,6 +29,8 @@ struct target {
 	size_t nthreads, threads_cap;
 	const struct target_preload *preload;	/* or NULL; not owned */
 	bool brings;		/* the program of the last exec loads the preload's object */
+	bool is_lent;		/* from this process's descriptor */
+	uint64_t blanks;	/* where the object's path was in its environment, or 0 */
 	/* The entry breakpoint. */
 	uint64_t entry;		/* its address; 0: not set */
 	unsigned long entry_word;	/* the word that it has replaced */
@@ -66,11 +68,8 @@ char **preload_environ(const struct target_preload *p);
 /* preload.c: is @path the same file for the program as for us, and the program one for this machine? */
 bool preload_loads(const struct target *t, const char *path);
 
-/*
- * preload.c: for a target that is AT_EXEC, remove the object from LD_PRELOAD if the program cannot load it.  True: the
- * program's loader will load it.
- */
-bool preload_fit(const struct target *t);
+/* preload.c: for a target that is AT_EXEC, remove the object from LD_PRELOAD if the program cannot load it.  Sets t->brings. */
+void preload_fit(struct target *t);
 
 /* breakpoint.c: the entry of @type, such as AT_ENTRY, in the auxiliary vector of the target's program, or 0. */
 uint64_t target_auxv(const struct target *t, uint64_t type);

@@ -30,6 +30,7 @@ struct target;
 /* An object that a created target is to load by LD_PRELOAD, and other variables for its environment. */
 struct target_preload {
 	const char *path;		/* goes in front of the present value of LD_PRELOAD; or NULL */
+	int fd;				/* of the object, which a program under another root opens by /proc; -1: none */
 	const char *const *environ;	/* "NAME=VALUE", terminated by NULL; or NULL */
 };
 
@@ -141,6 +142,15 @@ bool target_image_only_execs(const struct target *t);
  * without the variable (after env -i or sudo), or when it is set-user-ID.
  */
 bool target_brings(const struct target *t);
+
+/*
+ * Let a program under another root, which is AT_EXEC, load the object nevertheless, if it can: from a descriptor of this process
+ * (abi/agent.h, ABI_AGENT_LENT), which must stay open until it has done so.  target_brings() tells.
+ */
+void target_lend(struct target *t);
+
+/* And the programs that this one executes, do they?  Not those of one that has it from the tracer's descriptor. */
+bool target_passes_on(const struct target *t);
 
 /* Page in the data of the held target's program, at most 4096 pages, so that a probe in the kernel can read it. */
 void target_warm(const struct target *t);

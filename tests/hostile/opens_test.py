@@ -32,6 +32,7 @@ OURS = {
     "probe/procs.c": KERNEL,
     "probe/pycode.c": KERNEL,
     "probe/pystacks.c": KERNEL,
+    "target/agent.c": "the agent's object, as target/inject.c",
     "target/answer.c": "the agent's object, as target/inject.c",
     "target/starts.c": "an O_PATH descriptor of a program, of which the kernel is asked to report its exec; it is never read",
     "target/inject.c": "the agent's object, which is installed with dtap or named by the user",

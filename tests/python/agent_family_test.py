@@ -2,9 +2,12 @@
 
 Each test has the processes of a pid namespace to itself: a pattern such as python* would reach those of other tests.
 """
+import os
 import pathlib
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -59,6 +62,54 @@ def test_not_handed_on(dtrace, interp, tmp_path, before, place):
     script = 'probe process.mark("function__entry") { if (user_string($arg2) == "leaf") println("leaf") }'
     result = harness.stap("-w", f"--place={place}", "-e", script, "-c", command)
     assert (result.code, result.err, result.out.split()) == (0, "", ["leaf"]), result
+
+
+LENT = """
+import ctypes, os, re, subprocess
+def leaf(): pass
+leaf()
+getenv, iterate = ctypes.CDLL(None).getenv, ctypes.CDLL(None).dl_iterate_phdr
+getenv.restype = ctypes.c_char_p
+class Loaded(ctypes.Structure):
+    _fields_ = [("address", ctypes.c_void_p), ("name", ctypes.c_char_p)]
+objects = []
+note = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Loaded), ctypes.c_size_t, ctypes.c_void_p)(lambda found, *_: objects.append(found[0].name) or 0)
+iterate(note, None)
+child = subprocess.run(["/bin/sh", "-c", 'echo "$LD_PRELOAD"'], capture_output=True, text=True)
+print(any(re.match(b"/proc/[0-9]+/fd/", name) for name in objects))
+print(os.environ["LD_PRELOAD"].strip(), getenv(b"LD_PRELOAD").decode().strip(), child.stdout.strip(), child.stderr or "quiet",
+      sum("dtap-agent" in os.path.realpath("/proc/self/fd/" + fd) for fd in os.listdir("/proc/self/fd")))
+"""
+
+
+@pytest.mark.interps("3.9", "3.13", "3.14", "3.15")
+@pytest.mark.parametrize("how", ["lent", "another mount namespace", "another user"])
+def test_under_another_root(interp, dtrace, how):
+    """It has the agent from the tracer's descriptor, from its first call on, and no trace of it in its environment or descriptors."""
+    before, argv = [], list(interp.argv)
+    if how == "another mount namespace":
+        before = ["unshare", "-m"]
+    elif how == "another user":
+        argv[1:1] = ["--userspec=65534:65534"]
+    command = [*before, *argv, interp.add(LENT)]
+    untraced = subprocess.run(command, env={**os.environ, "LD_PRELOAD": "libm.so.6"}, capture_output=True, text=True, check=True)
+    for place in "target", "kernel":
+        result = dtrace("-q", "-x", "agent=always", "-x", f"place={place}", "-n", COUNT.replace("python*", "python$target"), "-c", " ".join(command),
+                        env={**os.environ, "LD_PRELOAD": "libm.so.6"})
+        lent, printed, count = result.out.split("\n")[0], *filter(None, result.out.split("\n")[1:])
+        assert (result.code, result.err, lent, count.strip()) == (0, "", str(how == "lent"), "1"), result
+        assert untraced.stdout.split("\n")[1] == printed, (untraced.stdout, result)
+
+
+@pytest.mark.interps("3.13")
+def test_session_ends_before_the_program_begins(interp, dtrace, start):
+    """What is lent is there until the loader has opened it, however late that gets its processor."""
+    for _ in range(2 * os.cpu_count()):
+        start([sys.executable, "-c", "while True: pass"])
+    for _ in range(3):
+        result = dtrace("-q", "-n", "BEGIN { exit(0); } " + COUNT.replace("python*", "python$target"), "-c",
+                        "nice -n 19 " + interp.command("print('ran')"))
+        assert (result.code, result.err, result.out.split()[:1]) == (0, "", ["ran"]), result
 
 
 def test_only_the_target(interp):
