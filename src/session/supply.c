@@ -911,6 +911,15 @@ static void watch_execs(struct supply *s)
 	strbuf_fini(&b);
 }
 
+/* Has process @pid a channel now?  Its own; or that of its former program, which the kernel is about to close: then it is cut. */
+static bool has_channel(struct supply *s, uint32_t pid)
+{
+	if (!agents_have(s->agents, (pid_t)pid))
+		return false;
+	agents_turn(s->agents);
+	return agents_have(s->agents, (pid_t)pid) && !is_cut(s, pid);
+}
+
 static enum newcomer look_once(struct supply *s, uint32_t pid, bool last, bool named)
 {
 	struct target *t = NULL;
@@ -925,6 +934,10 @@ static enum newcomer look_once(struct supply *s, uint32_t pid, bool last, bool n
 			return has_ended(s, pid, named);
 		forget_wanted(s, pid);
 		return NEWCOMER_DONE;
+	}
+	if (!s->starts && has_channel(s, pid)) {	/* whatever its files are, which it costs more to look at */
+		want(s, pid);
+		return NEWCOMER_HARDLY;
 	}
 	switch (probe_is_python(s->conf.probes, pid)) {
 	case PROBE_PYTHON_GONE:
