@@ -18,6 +18,7 @@
 #include "base/oom.h"
 #include "base/strbuf.h"
 #include "elf/debug_priv.h"
+#include "elf/libdw.h"
 #include "elf/priv.h"
 
 /* --- the file ----------------------------------------------------------------------------------------- */
@@ -70,7 +71,7 @@ static void open_by_id(const struct obj_info *info, struct debug *d)
 	d->elf = elf_begin(d->file->fd, ELF_C_READ, NULL);
 	if (d->elf && limits_sections(d->elf, d->file, false) && limits_sections(d->elf, d->file, true)) {
 		end_strings(d->elf, d);
-		d->dw = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
+		d->dw = libdw.begin_elf(d->elf, DWARF_C_READ, NULL);
 	}
 }
 
@@ -82,15 +83,15 @@ struct debug *obj_debug(struct obj *o)
 	if (o->debug_tried)
 		return o->debug;
 	o->debug_tried = true;
-	d = calloc(1, sizeof(*d));
+	d = libdw_is_there() ? calloc(1, sizeof(*d)) : NULL;
 	if (!d)
 		return NULL;
 	if (limits_sections(o->elf, o->file, true)) {
 		end_strings(o->elf, d);
-		d->dw = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
+		d->dw = libdw.begin_elf(o->elf, DWARF_C_READ, NULL);
 	}
 	if (d->dw && !obj_section(o->elf, ".debug_info", &shdr) && !obj_section(o->elf, ".zdebug_info", &shdr)) {
-		dwarf_end(d->dw);
+		libdw.end(d->dw);
 		d->dw = NULL;
 	}
 	if (!d->dw)
@@ -99,7 +100,7 @@ struct debug *obj_debug(struct obj *o)
 		debug_close(d);
 		return NULL;
 	}
-	d->eh = dwarf_getcfi_elf(o->elf);
+	d->eh = libdw.getcfi_elf(o->elf);
 	o->debug = d;
 	return d;
 }
@@ -114,9 +115,9 @@ void debug_close(struct debug *d)
 	if (!d)
 		return;
 	if (d->eh)
-		dwarf_cfi_end(d->eh);
+		libdw.cfi_end(d->eh);
 	if (d->dw)
-		dwarf_end(d->dw);
+		libdw.end(d->dw);
 	if (d->elf)
 		elf_end(d->elf);
 	file_close(d->file);
@@ -131,8 +132,8 @@ bool debug_find_unit(struct debug *d, uint64_t pc, Dwarf_Die *unit)
 {
 	Dwarf_CU *cu = NULL;
 
-	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, unit, NULL))
-		if (dwarf_haspc(unit, pc) > 0)
+	while (!libdw.get_units(d->dw, cu, &cu, NULL, NULL, unit, NULL))
+		if (libdw.haspc(unit, pc) > 0)
 			return true;
 	return false;
 }
@@ -143,9 +144,9 @@ static bool is_empty_at(Dwarf_Die *die, uint64_t pc)
 	Dwarf_Addr entry, base, start, end;
 	ptrdiff_t at = 0;
 
-	if (dwarf_tag(die) != DW_TAG_inlined_subroutine || dwarf_entrypc(die, &entry) || entry != pc)
+	if (libdw.tag(die) != DW_TAG_inlined_subroutine || libdw.entrypc(die, &entry) || entry != pc)
 		return false;
-	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+	while ((at = libdw.ranges(die, at, &base, &start, &end)) > 0)
 		if (start < end)
 			return false;
 	return true;
@@ -153,22 +154,22 @@ static bool is_empty_at(Dwarf_Die *die, uint64_t pc)
 
 static bool find_inner(const Dwarf_Die *outer, uint64_t pc, bool inlined, Dwarf_Die *inner)
 {
-	if (dwarf_child((Dwarf_Die *)outer, inner))
+	if (libdw.child((Dwarf_Die *)outer, inner))
 		return false;
 	do {
-		int tag = dwarf_tag(inner);
+		int tag = libdw.tag(inner);
 
 		if ((tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || tag == DW_TAG_namespace ||
 		     (inlined && tag == DW_TAG_inlined_subroutine)) &&
-		    (dwarf_haspc(inner, pc) > 0 || is_empty_at(inner, pc)))
+		    (libdw.haspc(inner, pc) > 0 || is_empty_at(inner, pc)))
 			return true;
-	} while (!dwarf_siblingof(inner, inner));
+	} while (!libdw.siblingof(inner, inner));
 	return false;
 }
 
 static bool is_called(Dwarf_Die *die, const char *name)
 {
-	const char *its = dwarf_diename(die);
+	const char *its = libdw.diename(die);
 
 	return its && !strcmp(its, name);
 }
@@ -182,9 +183,9 @@ bool debug_find_scopes(struct debug *d, uint64_t pc, const char *inlined, struct
 	if (!debug_find_unit(d, pc, &s->v[0]))
 		return false;
 	for (s->n = 1; s->n < DEBUG_MAX_SCOPES && find_inner(&s->v[s->n - 1], pc, copies, &s->v[s->n]); s->n++) {
-		if (dwarf_tag(&s->v[s->n]) == DW_TAG_subprogram)
+		if (libdw.tag(&s->v[s->n]) == DW_TAG_subprogram)
 			s->func = s->frame = s->n;
-		if (!copies || dwarf_tag(&s->v[s->n]) != DW_TAG_inlined_subroutine || !is_called(&s->v[s->n], inlined))
+		if (!copies || libdw.tag(&s->v[s->n]) != DW_TAG_inlined_subroutine || !is_called(&s->v[s->n], inlined))
 			continue;
 		s->func = s->n;
 		copies = false;
@@ -198,12 +199,12 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attr;
 
-	return dwarf_attr_integrate(die, DW_AT_type, &attr) && dwarf_formref_die(&attr, type);
+	return libdw.attr_integrate(die, DW_AT_type, &attr) && libdw.formref_die(&attr, type);
 }
 
 static bool is_var(Dwarf_Die *die)
 {
-	int tag = dwarf_tag(die);
+	int tag = libdw.tag(die);
 
 	return tag == DW_TAG_formal_parameter || tag == DW_TAG_variable;
 }
@@ -218,14 +219,14 @@ static const char *locate(struct debug *d, const struct debug_scopes *s, Dwarf_D
 	memset(ret, 0, sizeof(*ret));
 	if (!type_of(var, &ret->type))
 		return "its type is not described";
-	if (dwarf_attr_integrate(var, DW_AT_const_value, &attr) && !dwarf_formsdata(&attr, &value)) {
+	if (libdw.attr_integrate(var, DW_AT_const_value, &attr) && !libdw.formsdata(&attr, &value)) {
 		ret->off = value;
 		ret->is_value = true;
 		return NULL;
 	}
-	if (!dwarf_attr_integrate(var, DW_AT_location, &attr))
+	if (!libdw.attr_integrate(var, DW_AT_location, &attr))
 		return "failed to retrieve location attribute: it was optimized away";
-	if (dwarf_getlocation_addr(&attr, s->pc, &ops, &n, 1) < 1)
+	if (libdw.getlocation_addr(&attr, s->pc, &ops, &n, 1) < 1)
 		return "not accessible at this address: it was optimized away, or has no value at this place yet";
 	return debug_eval(d, s, &attr, ops, n, ret);
 }
@@ -249,14 +250,14 @@ static bool find_global(Dwarf_Die *unit, const char *name, Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 
-	if (dwarf_child(unit, die))
+	if (libdw.child(unit, die))
 		return false;
 	do {
 		/* A variable that never changes may be a constant without a location. */
-		if (dwarf_tag(die) == DW_TAG_variable && is_called(die, name) &&
-		    (dwarf_attr(die, DW_AT_location, &attr) || dwarf_attr(die, DW_AT_const_value, &attr)))
+		if (libdw.tag(die) == DW_TAG_variable && is_called(die, name) &&
+		    (libdw.attr(die, DW_AT_location, &attr) || libdw.attr(die, DW_AT_const_value, &attr)))
 			return true;
-	} while (!dwarf_siblingof(die, die));
+	} while (!libdw.siblingof(die, die));
 	return false;
 }
 
@@ -267,8 +268,8 @@ const char *debug_global(struct debug *d, const char *name, const char *file, st
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit, die, found;
 
-	while ((file || shortest == SIZE_MAX) && !dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL)) {
-		const char *path = dwarf_diename(&unit);
+	while ((file || shortest == SIZE_MAX) && !libdw.get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL)) {
+		const char *path = libdw.diename(&unit);
 		size_t n = path ? strlen(path) : 0;
 
 		if ((file && !debug_is_file(path, file)) || n >= shortest || !find_global(&unit, name, &die))
@@ -289,13 +290,13 @@ const char *debug_var(struct debug *d, uint64_t pc, const char *inlined, const c
 		return "no debuginfo describes this function";
 	for (int i = s.n; i--;) {
 		/* Variables of the functions that a copy is inlined into are not in its scope. */
-		if ((i && i < s.func && dwarf_tag(&s.v[i]) != DW_TAG_namespace) || dwarf_child(&s.v[i], &die))
+		if ((i && i < s.func && libdw.tag(&s.v[i]) != DW_TAG_namespace) || libdw.child(&s.v[i], &die))
 			continue;
 		do {
-			if (is_var(&die) && is_called(&die, name) && !dwarf_hasattr(&die, DW_AT_declaration) &&
-			    (i || dwarf_hasattr(&die, DW_AT_location)))
+			if (is_var(&die) && is_called(&die, name) && !libdw.hasattr(&die, DW_AT_declaration) &&
+			    (i || libdw.hasattr(&die, DW_AT_location)))
 				return locate(d, &s, &die, ret);
-		} while (!dwarf_siblingof(&die, &die));
+		} while (!libdw.siblingof(&die, &die));
 	}
 	return debug_global(d, name, NULL, ret) ? "no variable of that name is in scope" : NULL;
 }
@@ -316,15 +317,15 @@ void debug_each_var(struct debug *d, uint64_t pc, const char *inlined, bool parm
 	if (!debug_find_scopes(d, pc, inlined, &s) || !s.func)
 		return;
 	for (int i = s.func; i < s.n; i++) {
-		if (dwarf_child(&s.v[i], &die))
+		if (libdw.child(&s.v[i], &die))
 			continue;
 		do {
-			int tag = dwarf_tag(&die);
+			int tag = libdw.tag(&die);
 
 			if (((tag == DW_TAG_formal_parameter && parms) || (tag == DW_TAG_variable && locals)) &&
-			    dwarf_diename(&die) && type_of(&die, &type))
-				fn(ctx, dwarf_diename(&die), &type);
-		} while (!dwarf_siblingof(&die, &die));
+			    libdw.diename(&die) && type_of(&die, &type))
+				fn(ctx, libdw.diename(&die), &type);
+		} while (!libdw.siblingof(&die, &die));
 	}
 }
 
@@ -337,7 +338,7 @@ static bool is_in_frame(Dwarf_Die *parm)
 	Dwarf_Op *ops;
 	size_t n;
 
-	return dwarf_attr_integrate(parm, DW_AT_location, &attr) && !dwarf_getlocation(&attr, &ops, &n) && n == 1 &&
+	return libdw.attr_integrate(parm, DW_AT_location, &attr) && !libdw.getlocation(&attr, &ops, &n) && n == 1 &&
 	       ops[0].atom == DW_OP_fbreg && (int64_t)ops[0].number < 0;
 }
 
@@ -345,7 +346,7 @@ static bool is_in_frame(Dwarf_Die *parm)
 static bool is_optimized(Dwarf_Die *unit)
 {
 	Dwarf_Attribute attr;
-	const char *producer = dwarf_attr(unit, DW_AT_producer, &attr) ? dwarf_formstring(&attr) : NULL;
+	const char *producer = libdw.attr(unit, DW_AT_producer, &attr) ? libdw.formstring(&attr) : NULL;
 
 	return !producer || strncmp(producer, "GNU C", 5) || strstr(producer, " -O");
 }
@@ -359,15 +360,15 @@ uint64_t debug_body(struct debug *d, uint64_t entry)
 
 	if (!debug_find_scopes(d, entry, NULL, &s) || !s.func)
 		return entry;
-	if (!dwarf_child(&s.v[s.func], &die)) {
+	if (!libdw.child(&s.v[s.func], &die)) {
 		do {
-			any |= dwarf_tag(&die) == DW_TAG_formal_parameter;
-			framed |= dwarf_tag(&die) == DW_TAG_formal_parameter && is_in_frame(&die);
-		} while (!dwarf_siblingof(&die, &die));
+			any |= libdw.tag(&die) == DW_TAG_formal_parameter;
+			framed |= libdw.tag(&die) == DW_TAG_formal_parameter && is_in_frame(&die);
+		} while (!libdw.siblingof(&die, &die));
 	}
 	if (!framed && (any || is_optimized(&s.v[0])))
 		return entry;
-	if (dwarf_entry_breakpoints(&s.v[s.func], &at) > 0 && at[0] > entry && dwarf_haspc(&s.v[s.func], at[0]) > 0)
+	if (libdw.entry_breakpoints(&s.v[s.func], &at) > 0 && at[0] > entry && libdw.haspc(&s.v[s.func], at[0]) > 0)
 		body = at[0];
 	free(at);
 	return body;
@@ -400,12 +401,12 @@ static bool begin_of(Dwarf_Die *die, Dwarf_Addr *pc)
 	Dwarf_Addr entry, base, start, end, best = UINT64_MAX;
 	ptrdiff_t at = 0;
 
-	if (dwarf_entrypc(die, &entry))
+	if (libdw.entrypc(die, &entry))
 		return false;
 	*pc = entry;
-	if (dwarf_haspc(die, entry) > 0 || is_empty_at(die, entry))
+	if (libdw.haspc(die, entry) > 0 || is_empty_at(die, entry))
 		return true;
-	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+	while ((at = libdw.ranges(die, at, &base, &start, &end)) > 0)
 		if (start >= entry && start < best && start < end)
 			best = start;
 	*pc = best;
@@ -419,7 +420,7 @@ static const char *declared_at(Dwarf_Die *die, int *line)
 	Dwarf_Attribute attr;
 	Dwarf_Word n = 0;
 
-	if (!dwarf_attr_integrate(die, DW_AT_decl_line, &attr) || dwarf_formudata(&attr, &n))
+	if (!libdw.attr_integrate(die, DW_AT_decl_line, &attr) || libdw.formudata(&attr, &n))
 		file = NULL;
 	*line = (int)n;
 	return file;
@@ -448,15 +449,15 @@ static void search(const struct search *s, const Dwarf_Die *outer, int depth)
 {
 	Dwarf_Die die;
 
-	if (depth > DEBUG_MAX_SCOPES || dwarf_child((Dwarf_Die *)outer, &die))
+	if (depth > DEBUG_MAX_SCOPES || libdw.child((Dwarf_Die *)outer, &die))
 		return;
 	do {
-		const char *name = dwarf_diename(&die), *file;
+		const char *name = libdw.diename(&die), *file;
 		struct debug_label label = s->in;
 		Dwarf_Addr pc;
 		int line;
 
-		switch (dwarf_tag(&die)) {
+		switch (libdw.tag(&die)) {
 		case DW_TAG_inlined_subroutine:
 			if (s->label && !s->copied)	/* its labels are another function's */
 				continue;
@@ -469,7 +470,7 @@ static void search(const struct search *s, const Dwarf_Die *outer, int depth)
 			break;
 		case DW_TAG_label:
 			label.name = name;
-			if (s->label && !s->copied && name && !dwarf_lowpc(&die, &pc)) {
+			if (s->label && !s->copied && name && !libdw.lowpc(&die, &pc)) {
 				label.pc = pc;
 				s->label(s->ctx, &label);
 			}
@@ -482,7 +483,7 @@ static void search(const struct search *s, const Dwarf_Die *outer, int depth)
 			continue;
 		}
 		search(s, &die, depth + 1);
-	} while (!dwarf_siblingof(&die, &die));
+	} while (!libdw.siblingof(&die, &die));
 }
 
 void debug_each_inlined(struct debug *d,
@@ -492,7 +493,7 @@ void debug_each_inlined(struct debug *d,
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
 
-	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL))
+	while (!libdw.get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL))
 		search(&s, &unit, 0);
 }
 
@@ -512,19 +513,19 @@ void debug_each_copied_label(struct debug *d, const char *pattern, void (*fn)(vo
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
 
-	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL))
+	while (!libdw.get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL))
 		search(&s, &unit, 0);
 }
 
 /* The address to which a call returns; 0: it does not return, or that is not known. */
 static uint64_t return_of(Dwarf_Die *die)
 {
-	bool gnu = dwarf_tag(die) == DW_TAG_GNU_call_site;
+	bool gnu = libdw.tag(die) == DW_TAG_GNU_call_site;
 	Dwarf_Attribute attr;
 	Dwarf_Addr pc;
 
-	if (dwarf_hasattr(die, gnu ? DW_AT_GNU_tail_call : DW_AT_call_tail_call) ||
-	    !dwarf_attr(die, gnu ? DW_AT_low_pc : DW_AT_call_return_pc, &attr) || dwarf_formaddr(&attr, &pc))
+	if (libdw.hasattr(die, gnu ? DW_AT_GNU_tail_call : DW_AT_call_tail_call) ||
+	    !libdw.attr(die, gnu ? DW_AT_low_pc : DW_AT_call_return_pc, &attr) || libdw.formaddr(&attr, &pc))
 		return 0;
 	return pc;
 }
@@ -534,13 +535,13 @@ static bool origin_of(Dwarf_Die *die, Dwarf_Die *func)
 {
 	Dwarf_Attribute attr;
 
-	return dwarf_attr(die, dwarf_tag(die) == DW_TAG_GNU_call_site ? DW_AT_abstract_origin : DW_AT_call_origin, &attr) &&
-	       dwarf_formref_die(&attr, func);
+	return libdw.attr(die, libdw.tag(die) == DW_TAG_GNU_call_site ? DW_AT_abstract_origin : DW_AT_call_origin, &attr) &&
+	       libdw.formref_die(&attr, func);
 }
 
 static void declared(Dwarf_Die *die, struct debug_callee *c)
 {
-	c->name = dwarf_diename(die);
+	c->name = libdw.diename(die);
 	c->file = declared_at(die, &c->line);
 }
 
@@ -549,7 +550,7 @@ static void callees(const struct calls *s, const Dwarf_Die *outer, const struct 
 {
 	Dwarf_Die die, func;
 
-	if (level > DEBUG_MAX_SCOPES || dwarf_child((Dwarf_Die *)outer, &die))
+	if (level > DEBUG_MAX_SCOPES || libdw.child((Dwarf_Die *)outer, &die))
 		return;
 	do {
 		struct debug_callee c = { .depth = 1 };
@@ -562,7 +563,7 @@ static void callees(const struct calls *s, const Dwarf_Die *outer, const struct 
 			c.depth = in->depth + 1;
 		}
 
-		switch (dwarf_tag(&die)) {
+		switch (libdw.tag(&die)) {
 		case DW_TAG_inlined_subroutine:
 			declared(&die, &c);
 			if (!c.name || !begin_of(&die, &pc))
@@ -578,7 +579,7 @@ static void callees(const struct calls *s, const Dwarf_Die *outer, const struct 
 			if (!c.return_pc || !origin_of(&die, &func))
 				break;
 			declared(&func, &c);
-			if (!dwarf_entrypc(&func, &pc))
+			if (!libdw.entrypc(&func, &pc))
 				c.pc = pc;
 			if (c.name)
 				s->fn(s->ctx, &c);
@@ -589,7 +590,7 @@ static void callees(const struct calls *s, const Dwarf_Die *outer, const struct 
 		default:
 			break;
 		}
-	} while (!dwarf_siblingof(&die, &die));
+	} while (!libdw.siblingof(&die, &die));
 }
 
 void debug_each_callee(struct debug *d, uint64_t entry, unsigned int depth,
@@ -610,7 +611,7 @@ void debug_each_copied_callee(struct debug *d, const char *pattern, unsigned int
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
 
-	while (!dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL))
+	while (!libdw.get_units(d->dw, cu, &cu, NULL, NULL, &unit, NULL))
 		search(&s, &unit, 0);
 }
 
@@ -618,5 +619,5 @@ const char *debug_name(struct debug *d, uint64_t entry)
 {
 	struct debug_scopes at;
 
-	return debug_find_scopes(d, entry, NULL, &at) && at.func ? dwarf_diename(&at.v[at.func]) : NULL;
+	return debug_find_scopes(d, entry, NULL, &at) && at.func ? libdw.diename(&at.v[at.func]) : NULL;
 }

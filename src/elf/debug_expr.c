@@ -6,6 +6,8 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
+#include "elf/libdw.h"
+
 enum { MAX_STACK = 8, MAX_DEPTH = 4, X86_64_SP = 7 };
 
 struct sum {
@@ -55,7 +57,7 @@ static bool push_other(struct eval *e, const Dwarf_Op *ops, size_t n, int64_t of
 
 static bool push_cfa(struct eval *e)
 {
-	Dwarf_CFI *cfis[2] = { e->d->eh, dwarf_getcfi(e->d->dw) };
+	Dwarf_CFI *cfis[2] = { e->d->eh, libdw.getcfi(e->d->dw) };
 	bool done = false;
 
 	for (int i = 0; i < 2 && !done; i++) {
@@ -63,9 +65,9 @@ static bool push_cfa(struct eval *e)
 		Dwarf_Op *ops;
 		size_t n;
 
-		if (!cfis[i] || dwarf_cfi_addrframe(cfis[i], e->scopes->pc, &frame))
+		if (!cfis[i] || libdw.cfi_addrframe(cfis[i], e->scopes->pc, &frame))
 			continue;
-		done = !dwarf_frame_cfa(frame, &ops, &n) && n > 0 && push_other(e, ops, n, 0);
+		done = !libdw.frame_cfa(frame, &ops, &n) && n > 0 && push_other(e, ops, n, 0);
 		free(frame);
 	}
 	return done || refuse(e, "the frame of its function is not described");
@@ -79,12 +81,12 @@ static bool push_frame(struct eval *e, int64_t off)
 	size_t n;
 
 	if (!e->scopes->frame ||
-	    !dwarf_attr_integrate((Dwarf_Die *)&e->scopes->v[e->scopes->frame], DW_AT_frame_base, &attr) ||
-	    dwarf_getlocation_addr(&attr, e->scopes->pc, &ops, &n, 1) < 1)
+	    !libdw.attr_integrate((Dwarf_Die *)&e->scopes->v[e->scopes->frame], DW_AT_frame_base, &attr) ||
+	    libdw.getlocation_addr(&attr, e->scopes->pc, &ops, &n, 1) < 1)
 		return refuse(e, "the frame of its function is not described");
 	/* A register is the frame base only after the prologue has set it. */
 	if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31 &&
-	    (dwarf_entrypc((Dwarf_Die *)&e->scopes->v[e->scopes->frame], &entry) || entry == e->scopes->pc))
+	    (libdw.entrypc((Dwarf_Die *)&e->scopes->v[e->scopes->frame], &entry) || entry == e->scopes->pc))
 		return refuse(e, "at the entry of its function the frame is not set up yet: use .statement");
 	return push_other(e, ops, n, off);
 }
@@ -108,7 +110,7 @@ static bool run_one(struct eval *e, const Dwarf_Op *op)
 		return push(e, DEBUG_ADDR, 0, (int64_t)op->number);
 	case DW_OP_addrx:
 	case DW_OP_GNU_addr_index:
-		if (!e->attr || dwarf_getlocation_attr(e->attr, op, &of) || dwarf_formaddr(&of, &addr))
+		if (!e->attr || libdw.getlocation_attr(e->attr, op, &of) || libdw.formaddr(&of, &addr))
 			break;
 		return push(e, DEBUG_ADDR, 0, (int64_t)addr);
 	case DW_OP_bregx:
@@ -198,7 +200,7 @@ static bool in_parts(const Dwarf_Op *ops, size_t n, struct debug_var *ret)
 
 bool debug_frame_size(struct debug *d, uint64_t pc, int64_t *ret)
 {
-	Dwarf_CFI *cfis[2] = { d->eh, dwarf_getcfi(d->dw) };
+	Dwarf_CFI *cfis[2] = { d->eh, libdw.getcfi(d->dw) };
 	bool done = false;
 
 	for (int i = 0; i < 2 && !done; i++) {
@@ -206,9 +208,9 @@ bool debug_frame_size(struct debug *d, uint64_t pc, int64_t *ret)
 		Dwarf_Op *ops;
 		size_t n;
 
-		if (!cfis[i] || dwarf_cfi_addrframe(cfis[i], pc, &frame))
+		if (!cfis[i] || libdw.cfi_addrframe(cfis[i], pc, &frame))
 			continue;
-		done = !dwarf_frame_cfa(frame, &ops, &n) && n == 1 &&
+		done = !libdw.frame_cfa(frame, &ops, &n) && n == 1 &&
 		       (ops[0].atom == DW_OP_breg7 || (ops[0].atom == DW_OP_bregx && ops[0].number == X86_64_SP));
 		if (done)
 			*ret = (int64_t)(ops[0].atom == DW_OP_breg7 ? ops[0].number : ops[0].number2);

@@ -5,10 +5,12 @@
 
 #include <dwarf.h>
 
+#include "elf/libdw.h"
+
 /* In DWARF 5 the first file has the number 0, which meant "none" before; elfutils 0.188 takes it so in both. */
 const char *debug_decl_file(Dwarf_Die *die)
 {
-	const char *file = dwarf_decl_file(die);
+	const char *file = libdw.decl_file(die);
 	Dwarf_Die unit;
 	Dwarf_Attribute attr;
 	Dwarf_Files *files;
@@ -16,11 +18,11 @@ const char *debug_decl_file(Dwarf_Die *die)
 	Dwarf_Half version;
 	size_t count;
 
-	if (file || !dwarf_attr_integrate(die, DW_AT_decl_file, &attr) || dwarf_formudata(&attr, &n) || n ||
-	    !dwarf_cu_die(attr.cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) || version < 5 ||
-	    dwarf_getsrcfiles(&unit, &files, &count) || !count)
+	if (file || !libdw.attr_integrate(die, DW_AT_decl_file, &attr) || libdw.formudata(&attr, &n) || n ||
+	    !libdw.cu_die(attr.cu, &unit, &version, NULL, NULL, NULL, NULL, NULL) || version < 5 ||
+	    libdw.getsrcfiles(&unit, &files, &count) || !count)
 		return file;
-	return dwarf_filesrc(files, 0, NULL, NULL);
+	return libdw.filesrc(files, 0, NULL, NULL);
 }
 
 bool debug_source(struct debug *d, uint64_t entry, const char **file, int *line)
@@ -30,7 +32,7 @@ bool debug_source(struct debug *d, uint64_t entry, const char **file, int *line)
 	if (!debug_find_scopes(d, entry, NULL, &s) || !s.func)
 		return false;
 	*file = debug_decl_file(&s.v[s.func]);
-	return *file && !dwarf_decl_line(&s.v[s.func], line);
+	return *file && !libdw.decl_line(&s.v[s.func], line);
 }
 
 /* Call @fn for each statement of @file that begins in the function. */
@@ -41,17 +43,17 @@ static void each_line(struct debug *d, uint64_t entry, const char *file,
 	Dwarf_Lines *lines;
 	size_t n;
 
-	if (!debug_find_scopes(d, entry, NULL, &s) || !s.func || dwarf_getsrclines(&s.v[0], &lines, &n))
+	if (!debug_find_scopes(d, entry, NULL, &s) || !s.func || libdw.getsrclines(&s.v[0], &lines, &n))
 		return;
 	for (size_t i = 0; i < n; i++) {
-		Dwarf_Line *l = dwarf_onesrcline(lines, i);
+		Dwarf_Line *l = libdw.onesrcline(lines, i);
 		bool begins = false, ends = true;
 		Dwarf_Addr addr;
 		int number;
 
-		if (!l || dwarf_linebeginstatement(l, &begins) || dwarf_lineendsequence(l, &ends) || !begins || ends ||
-		    dwarf_lineaddr(l, &addr) || dwarf_lineno(l, &number) || dwarf_haspc(&s.v[s.func], addr) <= 0 ||
-		    !debug_is_file(dwarf_linesrc(l, NULL, NULL), file))
+		if (!l || libdw.linebeginstatement(l, &begins) || libdw.lineendsequence(l, &ends) || !begins || ends ||
+		    libdw.lineaddr(l, &addr) || libdw.lineno(l, &number) || libdw.haspc(&s.v[s.func], addr) <= 0 ||
+		    !debug_is_file(libdw.linesrc(l, NULL, NULL), file))
 			continue;
 		fn(ctx, number, addr);
 	}
@@ -120,14 +122,14 @@ bool debug_is_statement(struct debug *d, uint64_t pc, uint64_t *before)
 	size_t n;
 
 	*before = 0;
-	if (!debug_find_unit(d, pc, &unit) || dwarf_getsrclines(&unit, &lines, &n))
+	if (!debug_find_unit(d, pc, &unit) || libdw.getsrclines(&unit, &lines, &n))
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		Dwarf_Line *l = dwarf_onesrcline(lines, i);
+		Dwarf_Line *l = libdw.onesrcline(lines, i);
 		bool begins = false;
 		Dwarf_Addr addr;
 
-		if (!l || dwarf_linebeginstatement(l, &begins) || !begins || dwarf_lineaddr(l, &addr) || addr > pc)
+		if (!l || libdw.linebeginstatement(l, &begins) || !begins || libdw.lineaddr(l, &addr) || addr > pc)
 			continue;
 		if (addr > *before)
 			*before = addr;
@@ -142,7 +144,7 @@ bool debug_source_at(struct debug *d, uint64_t pc, const char **file, int *line)
 
 	if (!debug_find_unit(d, pc, &unit))
 		return false;
-	l = dwarf_getsrc_die(&unit, pc);
-	*file = l ? dwarf_linesrc(l, NULL, NULL) : NULL;
-	return *file && !dwarf_lineno(l, line) && *line > 0;
+	l = libdw.getsrc_die(&unit, pc);
+	*file = l ? libdw.linesrc(l, NULL, NULL) : NULL;
+	return *file && !libdw.lineno(l, line) && *line > 0;
 }

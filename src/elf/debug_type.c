@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "elf/libdw.h"
 
 enum { MAX_LINKS = 64 };	/* typedefs of typedefs, structures in structures: damaged information may be cyclic */
 
@@ -14,14 +15,14 @@ static bool follow(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	Dwarf_Attribute attr;
 
-	return dwarf_attr_integrate(die, DW_AT_type, &attr) && dwarf_formref_die(&attr, ret);
+	return libdw.attr_integrate(die, DW_AT_type, &attr) && libdw.formref_die(&attr, ret);
 }
 
 uint64_t debug_size(const Dwarf_Die *type)
 {
 	Dwarf_Word size;
 
-	return dwarf_aggregate_size((Dwarf_Die *)type, &size) ? 0 : size;
+	return libdw.aggregate_size((Dwarf_Die *)type, &size) ? 0 : size;
 }
 
 static void base_shape(Dwarf_Die *type, struct debug_shape *ret)
@@ -29,8 +30,8 @@ static void base_shape(Dwarf_Die *type, struct debug_shape *ret)
 	Dwarf_Attribute attr;
 	Dwarf_Word encoding = 0;
 
-	if (dwarf_attr_integrate(type, DW_AT_encoding, &attr))
-		dwarf_formudata(&attr, &encoding);
+	if (libdw.attr_integrate(type, DW_AT_encoding, &attr))
+		libdw.formudata(&attr, &encoding);
 	ret->kind = encoding == DW_ATE_float || encoding == DW_ATE_complex_float ? DEBUG_FLOAT : DEBUG_INT;
 	ret->sign = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
 	if (ret->kind == DEBUG_INT && ret->size != 1 && ret->size != 2 && ret->size != 4 && ret->size != 8)
@@ -44,7 +45,7 @@ void debug_shape(const Dwarf_Die *type, Dwarf_Die *bare, struct debug_shape *ret
 	memset(ret, 0, sizeof(*ret));
 	ret->kind = DEBUG_OTHER;
 	for (int i = 0; i < MAX_LINKS; i++) {
-		int tag = dwarf_tag(&at);
+		int tag = libdw.tag(&at);
 
 		if (tag != DW_TAG_typedef && tag != DW_TAG_const_type && tag != DW_TAG_volatile_type &&
 		    tag != DW_TAG_restrict_type && tag != DW_TAG_atomic_type)
@@ -55,7 +56,7 @@ void debug_shape(const Dwarf_Die *type, Dwarf_Die *bare, struct debug_shape *ret
 	}
 	*bare = at;
 	ret->size = debug_size(&at);
-	switch (dwarf_tag(&at)) {
+	switch (libdw.tag(&at)) {
 	case DW_TAG_enumeration_type:
 		for (int i = 0; i < MAX_LINKS && follow(&at, &next); i++)
 			at = next;
@@ -89,11 +90,11 @@ unsigned int debug_dims(const Dwarf_Die *type)
 	unsigned int n = 0;
 	Dwarf_Die child;
 
-	if (dwarf_child((Dwarf_Die *)type, &child))
+	if (libdw.child((Dwarf_Die *)type, &child))
 		return 0;
 	do
-		n += dwarf_tag(&child) == DW_TAG_subrange_type;
-	while (!dwarf_siblingof(&child, &child));
+		n += libdw.tag(&child) == DW_TAG_subrange_type;
+	while (!libdw.siblingof(&child, &child));
 	return n;
 }
 
@@ -108,19 +109,19 @@ static const char *locate_bits(Dwarf_Die *die, struct debug_member *m)
 	Dwarf_Word bits, at, first, size = debug_size(&m->type);
 	Dwarf_Attribute attr;
 
-	if (!dwarf_attr_integrate(die, DW_AT_bit_size, &attr))
+	if (!libdw.attr_integrate(die, DW_AT_bit_size, &attr))
 		return NULL;
-	if (dwarf_formudata(&attr, &bits) || !bits || bits > 64)
+	if (libdw.formudata(&attr, &bits) || !bits || bits > 64)
 		return "the bits of the member are not known";
-	if (dwarf_attr_integrate(die, DW_AT_data_bit_offset, &attr)) {
-		if (dwarf_formudata(&attr, &at))
+	if (libdw.attr_integrate(die, DW_AT_data_bit_offset, &attr)) {
+		if (libdw.formudata(&attr, &at))
 			return "the bits of the member are not known";
 		at += (Dwarf_Word)m->off * 8;
-	} else if (dwarf_attr_integrate(die, DW_AT_bit_offset, &attr)) {
-		if (dwarf_formudata(&attr, &at))
+	} else if (libdw.attr_integrate(die, DW_AT_bit_offset, &attr)) {
+		if (libdw.formudata(&attr, &at))
 			return "the bits of the member are not known";
-		if (dwarf_attr_integrate(die, DW_AT_byte_size, &attr))
-			dwarf_formudata(&attr, &size);
+		if (libdw.attr_integrate(die, DW_AT_byte_size, &attr))
+			libdw.formudata(&attr, &size);
 		at = (Dwarf_Word)m->off * 8 + size * 8 - at - bits;
 	} else {
 		at = (Dwarf_Word)m->off * 8;
@@ -151,9 +152,9 @@ static bool member_off(Dwarf_Attribute *attr, Dwarf_Word *off)
 	Dwarf_Op *ops;
 	size_t n;
 
-	if (!dwarf_formudata(attr, off))
+	if (!libdw.formudata(attr, off))
 		return true;
-	if (dwarf_getlocation(attr, &ops, &n) || n != 1 || ops[0].atom != DW_OP_plus_uconst)
+	if (libdw.getlocation(attr, &ops, &n) || n != 1 || ops[0].atom != DW_OP_plus_uconst)
 		return false;
 	*off = ops[0].number;
 	return true;
@@ -166,10 +167,10 @@ static bool read_member(Dwarf_Die *die, struct debug_member *m)
 	Dwarf_Word at = 0;
 
 	memset(m, 0, sizeof(*m));
-	if (dwarf_tag(die) != DW_TAG_member || !follow(die, &m->type))
+	if (libdw.tag(die) != DW_TAG_member || !follow(die, &m->type))
 		return false;
-	m->name = dwarf_diename(die);
-	if (dwarf_attr_integrate(die, DW_AT_data_member_location, &attr) && !member_off(&attr, &at))
+	m->name = libdw.diename(die);
+	if (libdw.attr_integrate(die, DW_AT_data_member_location, &attr) && !member_off(&attr, &at))
 		m->why = "the place of the member is not a number";
 	m->off = (int64_t)at;
 	if (!m->why)
@@ -182,7 +183,7 @@ static const char *find_member(const Dwarf_Die *type, const char *name, int dept
 	static const char none[] = "it has no such member";
 	Dwarf_Die die;
 
-	if (depth > MAX_LINKS || dwarf_child((Dwarf_Die *)type, &die))
+	if (depth > MAX_LINKS || libdw.child((Dwarf_Die *)type, &die))
 		return none;
 	do {
 		struct debug_member m;
@@ -200,31 +201,31 @@ static const char *find_member(const Dwarf_Die *type, const char *name, int dept
 			continue;
 		ret->off = (int64_t)((uint64_t)ret->off + (uint64_t)m.off);
 		return why ? why : m.why;
-	} while (!dwarf_siblingof(&die, &die));
+	} while (!libdw.siblingof(&die, &die));
 	return none;
 }
 
 static bool is_named(Dwarf_Die *die, int tag, const char *name)
 {
-	const char *its = dwarf_tag(die) == tag ? dwarf_diename(die) : NULL;
+	const char *its = libdw.tag(die) == tag ? libdw.diename(die) : NULL;
 
-	return its && !strcmp(its, name) && !dwarf_hasattr(die, DW_AT_declaration);
+	return its && !strcmp(its, name) && !libdw.hasattr(die, DW_AT_declaration);
 }
 
 /* The definition, in another unit of the file, of a type that is only declared in its own. */
 static bool find_definition(const Dwarf_Die *type, Dwarf_Die *ret)
 {
-	const char *name = dwarf_diename((Dwarf_Die *)type);
+	const char *name = libdw.diename((Dwarf_Die *)type);
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
 
-	while (name && !dwarf_get_units(dwarf_cu_getdwarf(type->cu), cu, &cu, NULL, NULL, &unit, NULL)) {
-		if (dwarf_child(&unit, ret))
+	while (name && !libdw.get_units(libdw.cu_getdwarf(type->cu), cu, &cu, NULL, NULL, &unit, NULL)) {
+		if (libdw.child(&unit, ret))
 			continue;
 		do {
-			if (is_named(ret, dwarf_tag((Dwarf_Die *)type), name))
+			if (is_named(ret, libdw.tag((Dwarf_Die *)type), name))
 				return true;
-		} while (!dwarf_siblingof(ret, ret));
+		} while (!libdw.siblingof(ret, ret));
 	}
 	return false;
 }
@@ -233,7 +234,7 @@ const char *debug_member(const Dwarf_Die *type, const char *name, struct debug_m
 {
 	Dwarf_Die whole;
 
-	if (!dwarf_hasattr((Dwarf_Die *)type, DW_AT_declaration))
+	if (!libdw.hasattr((Dwarf_Die *)type, DW_AT_declaration))
 		return find_member(type, name, 0, ret);
 	return find_definition(type, &whole) ? find_member(&whole, name, 0, ret) : "the structure is only declared here";
 }
@@ -243,14 +244,14 @@ void debug_each_member(const Dwarf_Die *type, void (*fn)(void *ctx, const struct
 	struct debug_member m;
 	Dwarf_Die die, whole;
 
-	if (dwarf_hasattr((Dwarf_Die *)type, DW_AT_declaration) && find_definition(type, &whole))
+	if (libdw.hasattr((Dwarf_Die *)type, DW_AT_declaration) && find_definition(type, &whole))
 		type = &whole;
-	if (dwarf_child((Dwarf_Die *)type, &die))
+	if (libdw.child((Dwarf_Die *)type, &die))
 		return;
 	do {
 		if (read_member(&die, &m))
 			fn(ctx, &m);
-	} while (!dwarf_siblingof(&die, &die));
+	} while (!libdw.siblingof(&die, &die));
 }
 
 uint64_t debug_count(const Dwarf_Die *type, unsigned int dim)
@@ -259,17 +260,17 @@ uint64_t debug_count(const Dwarf_Die *type, unsigned int dim)
 	Dwarf_Word n;
 	Dwarf_Die child;
 
-	if (dwarf_child((Dwarf_Die *)type, &child))
+	if (libdw.child((Dwarf_Die *)type, &child))
 		return 0;
 	do {
-		if (dwarf_tag(&child) != DW_TAG_subrange_type || dim--)
+		if (libdw.tag(&child) != DW_TAG_subrange_type || dim--)
 			continue;
-		if (dwarf_attr_integrate(&child, DW_AT_count, &attr) && !dwarf_formudata(&attr, &n))
+		if (libdw.attr_integrate(&child, DW_AT_count, &attr) && !libdw.formudata(&attr, &n))
 			return n;
-		if (dwarf_attr_integrate(&child, DW_AT_upper_bound, &attr) && !dwarf_formudata(&attr, &n))
+		if (libdw.attr_integrate(&child, DW_AT_upper_bound, &attr) && !libdw.formudata(&attr, &n))
 			return n < UINT32_MAX ? n + 1 : 0;
 		return 0;
-	} while (!dwarf_siblingof(&child, &child));
+	} while (!libdw.siblingof(&child, &child));
 	return 0;
 }
 
@@ -335,7 +336,7 @@ static bool is_by_reference(const Dwarf_Die *type)
 	Dwarf_Attribute attr;
 	Dwarf_Word how;
 
-	return dwarf_attr((Dwarf_Die *)type, DW_AT_calling_convention, &attr) && !dwarf_formudata(&attr, &how) &&
+	return libdw.attr((Dwarf_Die *)type, DW_AT_calling_convention, &attr) && !libdw.formudata(&attr, &how) &&
 	       how == DW_CC_pass_by_reference;
 }
 
@@ -376,8 +377,8 @@ bool debug_is_char(const Dwarf_Die *type)
 	Dwarf_Die bare;
 
 	debug_shape(type, &bare, &shape);
-	if (dwarf_tag(&bare) == DW_TAG_base_type && dwarf_attr_integrate(&bare, DW_AT_encoding, &attr))
-		dwarf_formudata(&attr, &encoding);
+	if (libdw.tag(&bare) == DW_TAG_base_type && libdw.attr_integrate(&bare, DW_AT_encoding, &attr))
+		libdw.formudata(&attr, &encoding);
 	return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
 }
 
@@ -396,12 +397,12 @@ static bool in_unit(Dwarf_Die *unit, const char *name, Dwarf_Die *ret)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		size_t len = strlen(kinds[i].word);
 
-		if (strncmp(name, kinds[i].word, len) || dwarf_child(unit, ret))
+		if (strncmp(name, kinds[i].word, len) || libdw.child(unit, ret))
 			continue;
 		do {
 			if (is_named(ret, kinds[i].tag, name + len))
 				return true;
-		} while (!dwarf_siblingof(ret, ret));
+		} while (!libdw.siblingof(ret, ret));
 	}
 	return false;
 }
@@ -411,7 +412,7 @@ bool debug_type(struct debug *d, const char *name, Dwarf_Die *ret)
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
 
-	while (!dwarf_get_units(debug_dwarf(d), cu, &cu, NULL, NULL, &unit, NULL))
+	while (!libdw.get_units(debug_dwarf(d), cu, &cu, NULL, NULL, &unit, NULL))
 		if (in_unit(&unit, name, ret))
 			return true;
 	return false;
@@ -420,13 +421,13 @@ bool debug_type(struct debug *d, const char *name, Dwarf_Die *ret)
 static void add_name(const Dwarf_Die *type, struct strbuf *out, int depth)
 {
 	Dwarf_Die at = *type, next;
-	int tag = dwarf_tag(&at);
-	const char *name = dwarf_diename(&at);
+	int tag = libdw.tag(&at);
+	const char *name = libdw.diename(&at);
 	bool more = depth < MAX_LINKS && follow(&at, &next);
 
 	switch (tag) {
 	case DW_TAG_pointer_type:
-		if (more && dwarf_tag(&next) == DW_TAG_subroutine_type) {
+		if (more && libdw.tag(&next) == DW_TAG_subroutine_type) {
 			strbuf_puts(out, "(*)()");
 			break;
 		}

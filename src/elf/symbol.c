@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/library.h"
 #include "elf/priv.h"
 
 enum {
@@ -157,6 +158,10 @@ static bool add_table(struct obj *o, struct obj_symtab *t, Elf *elf, GElf_Word t
 	return t->nfuncs > before;
 }
 
+#define LZMA(X) X(lzma_stream_decoder, stream_decoder) X(lzma_code, code) X(lzma_end, end)
+LIBRARY_DECLARE(lzma, LZMA)
+LIBRARY_DEFINE(lzma, LZMA, "liblzma.so.5", "liblzma5")
+
 /* Decompress @in, @len bytes of xz: on the heap, *out_len bytes.  NULL: that failed. */
 static char *unxz(const uint8_t *in, size_t len, size_t *out_len)
 {
@@ -165,7 +170,7 @@ static char *unxz(const uint8_t *in, size_t len, size_t *out_len)
 	char *out = NULL, *bigger;
 	size_t cap = 0;
 
-	if (lzma_stream_decoder(&s, XZ_MEM_MAX, LZMA_CONCATENATED) != LZMA_OK)
+	if (!lzma_is_there() || lzma.stream_decoder(&s, XZ_MEM_MAX, LZMA_CONCATENATED) != LZMA_OK)
 		return NULL;
 	s.next_in = in;
 	s.avail_in = len;
@@ -179,10 +184,10 @@ static char *unxz(const uint8_t *in, size_t len, size_t *out_len)
 		out = bigger;
 		s.next_out = (uint8_t *)out + done;
 		s.avail_out = cap - done;
-		ret = lzma_code(&s, LZMA_FINISH);
+		ret = lzma.code(&s, LZMA_FINISH);
 	}
 	*out_len = (size_t)s.total_out;
-	lzma_end(&s);
+	lzma.end(&s);
 	if (ret != LZMA_STREAM_END) {
 		free(out);
 		return NULL;

@@ -1,12 +1,12 @@
 #include "elf/unwind.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/libdw.h"
 #include "elf/priv.h"
 
 /* Register numbers of DWARF (System V ABI, AMD64 supplement, 3.6.2; DWARF for the Arm 64-bit Architecture, 4.1). */
@@ -372,7 +372,7 @@ static void read_origin(struct section *s, Dwarf_Off off)
 	const char *aug;
 
 	*o = (struct origin){ .machine = o->machine, .off = off };
-	if (dwarf_next_cfi(s->ident, s->data, true, off, &next, &entry) || !dwarf_cfi_cie_p(&entry))
+	if (libdw.next_cfi(s->ident, s->data, true, off, &next, &entry) || !dwarf_cfi_cie_p(&entry))
 		return;
 	aug = entry.cie.augmentation;
 	/* Addresses must be relative and of 4 bytes, as compilers write them.  Augmentation data has a size. */
@@ -407,7 +407,7 @@ static int add_function(struct making *m, struct section *s, Dwarf_Off off, uint
 	Dwarf_Off next;
 	int e;
 
-	if (dwarf_next_cfi(s->ident, s->data, true, off, &next, &entry) || dwarf_cfi_cie_p(&entry))
+	if (libdw.next_cfi(s->ident, s->data, true, off, &next, &entry) || dwarf_cfi_cie_p(&entry))
 		return 0;
 	if (s->origin.off != entry.fde.CIE_pointer || !s->origin.code_align)
 		read_origin(s, entry.fde.CIE_pointer);
@@ -472,7 +472,7 @@ int obj_unwind(struct obj *o, int (*page)(void *ctx, uint32_t number, const stru
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
 		if (machines[i].e_machine == o->info.machine)
 			s.origin.machine = &machines[i];
-	if (!s.origin.machine)
+	if (!s.origin.machine || !libdw_is_there())
 		return -ENOTSUP;
 	scn = obj_section(o->elf, ".eh_frame", &shdr);
 	s.ident = (const uint8_t *)elf_getident(o->elf, NULL);

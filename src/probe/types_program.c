@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "elf/debug.h"
+#include "elf/libdw.h"
 #include "elf/obj.h"
 
 enum { MAX_CHAIN = 64 };
@@ -38,7 +39,7 @@ static const struct type *make(struct program_types *p, struct types *ts, const 
 
 static struct made *find_made(struct program_types *p, const Dwarf_Die *die)
 {
-	Dwarf_Off off = dwarf_dieoffset((Dwarf_Die *)(uintptr_t)die);
+	Dwarf_Off off = libdw.dieoffset((Dwarf_Die *)(uintptr_t)die);
 	struct made **bucket = &p->made[off % 256], *m;
 
 	for (m = *bucket; m; m = m->next)
@@ -81,12 +82,12 @@ static const struct type *make_enum(struct types *ts, const Dwarf_Die *die, cons
 	Dwarf_Die child;
 	Dwarf_Sword v;
 
-	if (!dwarf_child((Dwarf_Die *)(uintptr_t)die, &child))
+	if (!libdw.child((Dwarf_Die *)(uintptr_t)die, &child))
 		do
-			if (dwarf_tag(&child) == DW_TAG_enumerator && dwarf_diename(&child) &&
-			    dwarf_attr(&child, DW_AT_const_value, &attr) && !dwarf_formsdata(&attr, &v))
-				type_put_enumerator(ts, en, dwarf_diename(&child), v);
-		while (!dwarf_siblingof(&child, &child));
+			if (libdw.tag(&child) == DW_TAG_enumerator && libdw.diename(&child) &&
+			    libdw.attr(&child, DW_AT_const_value, &attr) && !libdw.formsdata(&attr, &v))
+				type_put_enumerator(ts, en, libdw.diename(&child), v);
+		while (!libdw.siblingof(&child, &child));
 	en->size = size;
 	en->align = size ? (uint32_t)size : 1;
 	en->complete = size == 1 || size == 2 || size == 4 || size == 8;
@@ -125,9 +126,9 @@ static const struct type *make_sou(struct program_types *p, struct types *ts, st
 
 static const struct type *make_of(struct program_types *p, struct types *ts, struct made *m, unsigned int depth)
 {
-	const char *name = dwarf_diename(&m->die);
+	const char *name = libdw.diename(&m->die);
 	const struct type *to = type_basic(ts, TYPE_B_VOID);
-	int tag = dwarf_tag(&m->die);
+	int tag = libdw.tag(&m->die);
 	Dwarf_Die next;
 
 	switch (tag) {

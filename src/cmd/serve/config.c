@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/ends.h"
 #include "base/file.h"
+#include "base/library.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
 #include "cmd/ready/find.h"
@@ -30,6 +31,14 @@ enum {
 	SERIES = 1000, SERIES_MAX = 1000000,
 	INTERVAL_S = 15, WATCHDOG_S = 300,
 };
+
+#define YAML(X) \
+	X(yaml_document_delete, document_delete) X(yaml_document_get_node, document_get_node) \
+	X(yaml_document_get_root_node, document_get_root_node) X(yaml_parser_delete, parser_delete) \
+	X(yaml_parser_initialize, parser_initialize) X(yaml_parser_load, parser_load) \
+	X(yaml_parser_set_input_string, parser_set_input_string)
+LIBRARY_DECLARE(yaml, YAML)
+LIBRARY_DEFINE(yaml, YAML, "libyaml-0.so.2", "libyaml-0-2")
 
 /* The state while a file is read. */
 struct reader {
@@ -66,7 +75,7 @@ mistake(struct reader *r, const yaml_node_t *node, const char *fmt, ...)
 
 static const yaml_node_t *node_of(struct reader *r, int number)
 {
-	return yaml_document_get_node(&r->doc, number);
+	return yaml.document_get_node(&r->doc, number);
 }
 
 /* The text of a scalar; NULL after a message. */
@@ -1101,7 +1110,7 @@ static void check(struct reader *r)
 
 static void read_top(struct reader *r)
 {
-	const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
+	const yaml_node_t *root = yaml.document_get_root_node(&r->doc);
 	struct serve_config *c = r->c;
 
 	if (!root) {
@@ -1122,23 +1131,28 @@ static void read_top(struct reader *r)
 
 static void parse(struct reader *r)
 {
+	const char *why = yaml_load();
 	yaml_parser_t parser;
 
-	if (!yaml_parser_initialize(&parser)) {
+	if (why) {
+		mistake(r, NULL, "%s", why);
+		return;
+	}
+	if (!yaml.parser_initialize(&parser)) {
 		mistake(r, NULL, "out of memory");
 		return;
 	}
-	yaml_parser_set_input_string(&parser, (const unsigned char *)r->text, r->len);
-	if (yaml_parser_load(&parser, &r->doc)) {
+	yaml.parser_set_input_string(&parser, (const unsigned char *)r->text, r->len);
+	if (yaml.parser_load(&parser, &r->doc)) {
 		read_top(r);
-		yaml_document_delete(&r->doc);
+		yaml.document_delete(&r->doc);
 	} else {
 		r->mistakes++;
 		fprintf(r->err, "%s:%zu:%zu: %s%s%s\n", r->c->path, parser.problem_mark.line + 1, parser.problem_mark.column + 1,
 			parser.problem ? parser.problem : "this is not YAML", parser.context ? ", " : "",
 			parser.context ? parser.context : "");
 	}
-	yaml_parser_delete(&parser);
+	yaml.parser_delete(&parser);
 }
 
 struct serve_config *serve_config_read(const char *path, FILE *err)
