@@ -43,6 +43,7 @@ struct obj_symtab {
 	struct func *funcs;
 	size_t nfuncs, funcs_cap;
 	bool is_sorted;
+	unsigned int nsearched;	/* how often before it is sorted */
 	struct object *objects;
 	size_t nobjects, objects_cap;
 	char *mini;		/* the decompressed .gnu_debugdata */
@@ -306,9 +307,26 @@ static struct obj_func described(const struct func *f)
 	return (struct obj_func){ f->name, f->addr, f->end, f->ifunc, f->bind != STB_LOCAL };
 }
 
-bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret)
+/* As find_sorted() would find it: the last one in that order that contains @addr. */
+static const struct func *find_unsorted(const struct obj_symtab *t, uint64_t addr)
 {
-	const struct obj_symtab *t = symtab(o);
+	const struct func *best = NULL;
+	uint64_t start = 0;
+
+	for (size_t i = 0; i < t->nfuncs; i++)
+		if (t->funcs[i].addr <= addr && t->funcs[i].addr > start)
+			start = t->funcs[i].addr;
+	for (size_t i = 0; i < t->nfuncs; i++) {
+		const struct func *f = &t->funcs[i];
+
+		if (f->addr <= addr && addr < f->end && (f->sized || f->addr == start) && (!best || func_cmp(best, f) < 0))
+			best = f;
+	}
+	return best;
+}
+
+static const struct func *find_sorted(const struct obj_symtab *t, uint64_t addr)
+{
 	size_t lo = 0, hi = t->nfuncs;
 
 	while (lo < hi) {	/* find the first function that starts after @addr */
@@ -319,13 +337,23 @@ bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret)
 		else
 			hi = mid;
 	}
-	while (lo-- > 0 && t->funcs[lo].reach > addr) {
-		if (t->funcs[lo].end <= addr)
-			continue;
-		*ret = described(&t->funcs[lo]);
-		return true;
-	}
-	return false;
+	while (lo-- > 0 && t->funcs[lo].reach > addr)
+		if (t->funcs[lo].end > addr)
+			return &t->funcs[lo];
+	return NULL;
+}
+
+/* Sorting takes as long as some dozen searches without. */
+bool obj_func_find(struct obj *o, uint64_t addr, struct obj_func *ret)
+{
+	enum { UNSORTED = 32 };
+	struct obj_symtab *t = symbols(o);
+	const struct func *f;
+
+	f = !t->is_sorted && t->nsearched++ < UNSORTED ? find_unsorted(t, addr) : find_sorted(symtab(o), addr);
+	if (f)
+		*ret = described(f);
+	return f;
 }
 
 bool obj_data_find(struct obj *o, uint64_t addr, struct obj_func *ret)

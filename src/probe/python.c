@@ -255,6 +255,7 @@ static struct python_seen *get_seen(struct probe_set *set, uint64_t now)
 		seen = *at = calloc(1, sizeof(*seen));
 		if (!seen)
 			oom();
+		seen->swept_ms = now;
 	}
 	for (size_t i = 0; now - seen->swept_ms > SEEN_MS && i < SEEN; i++)
 		if (seen->rows[i].pid && now - seen->rows[i].ms > SEEN_MS)

@@ -1002,7 +1002,7 @@ static void add_young(void *ctx, uint32_t pid)
 	if ((s->also && !s->also(s->also_ctx, pid)) || !is_young(pid))
 		return;
 	newcomers_add(s->newcomers, pid);
-	if (probe_is_python(s->conf.probes, pid) != PROBE_PYTHON_NO &&
+	if ((agents_have(s->agents, (pid_t)pid) || probe_is_python(s->conf.probes, pid) != PROBE_PYTHON_NO) &&
 	    grow_array(&s->begun, &s->begun_cap, s->nbegun, sizeof(*s->begun)))
 		s->begun[s->nbegun++] = pid;
 }

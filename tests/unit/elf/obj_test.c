@@ -255,6 +255,47 @@ static void exported_functions(void **state)
 	obj_close(o);
 }
 
+/* Of a file's functions, the ends of each: the first searches, before they are sorted, find what the later ones do. */
+static void compare_searches(const char *path)
+{
+	struct obj *sorted, *fresh = NULL;
+	struct obj_func f, one, other;
+	unsigned int searches = 0;
+
+	assert_int_equal(obj_open(path, &sorted, NULL), 0);
+	for (size_t i = 0; obj_func(sorted, i, &f); i += 1 + i % 3) {
+		const uint64_t addrs[] = { f.addr - 1, f.addr, f.addr + 1, f.end - 1, f.end };
+
+		for (size_t k = 0; k < sizeof(addrs) / sizeof(addrs[0]); k++) {
+			bool found;
+
+			if (searches++ % 20 == 0) {
+				obj_close(fresh);
+				assert_int_equal(obj_open(path, &fresh, NULL), 0);
+			}
+			found = obj_func_find(sorted, addrs[k], &one);
+			assert_int_equal(obj_func_find(fresh, addrs[k], &other), found);
+			if (!found)
+				continue;
+			assert_string_equal(one.name, other.name);
+			assert_int_equal(one.addr, other.addr);
+		}
+	}
+	assert_true(searches > 100);
+	obj_close(fresh);
+	obj_close(sorted);
+}
+
+static void searches_agree(void **state)
+{
+	Dl_info info;
+
+	(void)state;
+	assert_true(dladdr(dlsym(RTLD_DEFAULT, "close"), &info));
+	compare_searches(info.dli_fname);
+	compare_searches("/proc/self/exe");
+}
+
 /* Stripped of .symtab, what is left are exported functions, of which marked.c has none. */
 static void stripped(void **state)
 {
@@ -560,6 +601,7 @@ int main(void)
 #ifdef MARKED
 		cmocka_unit_test(sound),
 		cmocka_unit_test(exported_functions),
+		cmocka_unit_test(searches_agree),
 		cmocka_unit_test(stripped),
 		cmocka_unit_test(debugdata),
 		cmocka_unit_test(prelinked),
