@@ -92,10 +92,11 @@ def test_under_another_root(interp, dtrace, how):
     elif how == "another user":
         argv[1:1] = ["--userspec=65534:65534"]
     command = [*before, *argv, interp.add(LENT)]
-    untraced = subprocess.run(command, env={**os.environ, "LD_PRELOAD": "libm.so.6"}, capture_output=True, text=True, check=True)
+    env = {**os.environ, "LD_PRELOAD": "libm.so.6", "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+    untraced = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     for place in "target", "kernel":
-        result = dtrace("-q", "-x", "agent=always", "-x", f"place={place}", "-n", COUNT.replace("python*", "python$target"), "-c", " ".join(command),
-                        env={**os.environ, "LD_PRELOAD": "libm.so.6"})
+        result = dtrace("-q", "-x", "agent=always", "-x", f"place={place}", "-n", COUNT.replace("python*", "python$target"), "-c",
+                        " ".join(command), env=env)
         lent, printed, count = result.out.split("\n")[0], *filter(None, result.out.split("\n")[1:])
         assert (result.code, result.err, lent, count.strip()) == (0, "", str(how == "lent"), "1"), result
         assert untraced.stdout.split("\n")[1] == printed, (untraced.stdout, result)
