@@ -27,11 +27,14 @@ static void load(struct library *l)
 
 const char *library_load(struct library *l)
 {
+	const char *why;
+
 	pthread_mutex_lock(&l->lock);
 	if (l->state == LIBRARY_NEW)
 		load(l);
+	why = l->state == LIBRARY_LOADED ? NULL : l->why;
 	pthread_mutex_unlock(&l->lock);
-	return l->state == LIBRARY_LOADED ? NULL : l->why;
+	return why;
 }
 
 bool library_is_there(struct library *l)

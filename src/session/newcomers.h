@@ -25,11 +25,11 @@ struct newcomers_conf {
 	void *ctx;
 };
 
-/* Those that newcomers_add() adds.  0, or a negative errno. */
+/* A list that newcomers_add() fills, and that newcomers_turn() looks at.  0, or a negative errno. */
 int newcomers_new(const struct newcomers_conf *conf, struct newcomers **ret);
 void newcomers_free(struct newcomers *n);	/* accepts NULL */
 
-/* Watch programs that are started from now on, too, if that is not done yet.  0, or a negative errno. */
+/* Add those that execute a program from now on, too, if that is not done yet.  0, or a negative errno. */
 int newcomers_watch(struct newcomers *n);
 
 /* Add @pid, as if it had just executed its program. */

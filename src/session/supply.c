@@ -35,8 +35,8 @@ enum { PATIENCE_MS = 5000, SPARED_MS = 500, LOOK_MIN_MS = 200 };
 /* A younger process may still be starting its interpreter. */
 enum { YOUNG_MS = 10000 };
 
-/* So long one that was held at its exec may take until its agent connects, of itself. */
-enum { HELD_MS = 1000 };
+/* So long one that was held at its exec may take until its agent connects, of itself; and the command until its loader begins. */
+enum { HELD_MS = 1000, LOADS_MS = 5000 };
 
 /* Processes whose agents were heard of last. */
 enum { HEARD = 1024 };
@@ -51,6 +51,7 @@ struct supply {
 	struct agents *agents;	/* NULL: none needed so far */
 	bool awaited, heard;	/* the command's agent; any agent */
 	pid_t brings;		/* the command, if it has the agent when it goes on */
+	uint64_t loads_by_ms;	/* when its loader has opened the object that is lent to it; 0: none is */
 	bool started, is_starting;
 	struct askers askers;
 	struct strbuf deaf;		/* why nobody can; empty: they can, or the session is about processes that are named */
@@ -520,8 +521,8 @@ int supply_settle(struct supply *s, const struct probe_desc *descs, size_t n, st
 	if (!s->agents || !needs_agent(s, descs, n, target_pid(t)))
 		return 0;
 	s->awaited = true;
-	if (!target_brings(t))
-		target_lend(t);
+	if (!target_brings(t) && target_lend(t))
+		s->loads_by_ms = now_ms() + LOADS_MS;
 	if (target_brings(t)) {
 		s->brings = target_pid(t);
 		return 0;
@@ -1352,12 +1353,10 @@ static void count_silent(void *ctx, pid_t pid)
  */
 static bool await_loader(struct supply *s, struct target *command)
 {
-	enum { LOADS_MS = 5000 };
 	const struct timespec nap = { .tv_nsec = 1000000 };
-	bool is_lent = target_brings(command) && !target_passes_on(command), is_in;
-	uint64_t end = now_ms() + LOADS_MS;
+	bool is_in;
 
-	while (!(is_in = agents_are_in(s->agents, command)) && is_lent && target_poll(command) != TARGET_EXITED && now_ms() < end)
+	while (!(is_in = agents_are_in(s->agents, command)) && now_ms() < s->loads_by_ms && target_poll(command) != TARGET_EXITED)
 		nanosleep(&nap, NULL);
 	return is_in;
 }

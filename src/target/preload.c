@@ -160,13 +160,14 @@ out:
 	strbuf_fini(&stat);
 }
 
-void target_lend(struct target *t)
+bool target_lend(struct target *t)
 {
 	char path[64];
 
 	if (t->state == TARGET_AT_EXEC && !t->is_moving && t->blanks && !target_auxv(t, AT_SECURE) && can_borrow(t, path, sizeof(path)) &&
 	    overwrite(t->pid, t->blanks, strlen(t->preload->path), path))
 		t->brings = t->is_lent = true;
+	return t->is_lent;
 }
 
 bool target_brings(const struct target *t)

@@ -145,9 +145,9 @@ bool target_brings(const struct target *t);
 
 /*
  * Let a program under another root, which is AT_EXEC, load the object nevertheless, if it can: from a descriptor of this process
- * (abi/agent.h, ABI_AGENT_LENT), which must stay open until it has done so.  target_brings() tells.
+ * (abi/agent.h, ABI_AGENT_LENT), which must stay open until it has done so.  True: it will.
  */
-void target_lend(struct target *t);
+bool target_lend(struct target *t);
 
 /* And the programs that this one executes, do they?  Not those of one that has it from the tracer's descriptor. */
 bool target_passes_on(const struct target *t);
