@@ -25,7 +25,7 @@ static bool is_self(const char *element, size_t length)
 	return own && strlen(own) == length && !memcmp(own, element, length);
 }
 
-/* Copy @list without the agent to @rest, which is large enough for all of it; true if the agent was in it. */
+/* Copy @list without the agent to @rest, which may be @list, or is large enough for all of it; true if the agent was in it. */
 static bool without_self(const char *list, char *rest)
 {
 	bool there = false;
@@ -38,11 +38,13 @@ static bool without_self(const char *list, char *rest)
 			length++;
 		if (!there && length && is_self(list, length)) {
 			there = true;
-			list += length + !!list[length];
+			list += length;
+			while (is_separator(*list))
+				list++;
 			continue;
 		}
 		length += !!list[length];
-		memcpy(rest + n, list, length);
+		memmove(rest + n, list, length);
 		n += length;
 		list += length;
 	}
@@ -71,12 +73,22 @@ static bool take_first(char *text)
 
 	while (*rest && !is_separator(*rest))
 		rest++;
-	while (is_separator(*rest))
-		rest++;
 	if (!*rest)
 		return false;
-	memmove(list, rest, strlen(rest) + 1);
+	memmove(list, rest + 1, strlen(rest + 1) + 1);
 	return true;
+}
+
+/* Take the agent, or the blanks that are in its place, out of "LD_PRELOAD=..."; false if nothing is left. */
+static bool take_self(char *text)
+{
+	char *list = text + sizeof("LD_PRELOAD"), *rest = list;
+
+	without_self(list, list);
+	while (is_separator(*rest))
+		rest++;
+	memmove(list, rest, strlen(rest) + 1);
+	return *list;
 }
 
 void environ_take_lent(void)
@@ -87,7 +99,7 @@ void environ_take_lent(void)
 	if (!environ || !own || strncmp(own, ABI_AGENT_LENT, sizeof(ABI_AGENT_LENT) - 1))
 		return;
 	for (from = to = environ; *from; from++)
-		if (!is_variable(*from, "LD_PRELOAD") || take_first(*from))
+		if (!is_variable(*from, "LD_PRELOAD") || take_self(*from))
 			*to++ = *from;
 	*to = NULL;
 }

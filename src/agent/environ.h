@@ -14,7 +14,10 @@
  */
 void environ_take_held(void);
 
-/* As early: if a tracer has lent this object (ABI_AGENT_LENT), take it out of environ, where its path is soon that of nothing. */
+/*
+ * As early: if a tracer has lent this object (ABI_AGENT_LENT), or brought it to another root, take it, or the blanks that were left of
+ * it, out of environ: its path is soon that of nothing.
+ */
 void environ_take_lent(void);
 
 /* The tracer's address, of either variable, or NULL. */

@@ -1,8 +1,8 @@
 /*
  * The thread executes a chain of calls (chain.h): it creates a socket pair, of which we take one end by pidfd_getfd; it
- * loads the object, by its path or, if it cannot see that path, through a descriptor that we send over the pair; and it
- * calls the object's entry point with its own end.  The descriptor is of the same file, so kernel probes on the file
- * work then, too; this way needs /proc in the process's root.
+ * loads the object, and calls the object's entry point with its own end.  It loads it by its path; if it cannot see that, by
+ * our descriptor's in /proc, if it has our rights; else through a descriptor that we send over the pair.  The descriptor is of
+ * the same file, so kernel probes on the file work then, too; these ways need /proc in the process's root.
  *
  * From the start the chain contains the calls that close the descriptors again; the other calls are filled in when
  * their arguments are known.  If the tracer dies, the rest of the chain leaves no trace, except between the return of
@@ -199,8 +199,8 @@ static int store(struct injection *j, unsigned int from)
 	return err ? target_fail_errno(j->why, err, "cannot write to process %d", (int)j->t->pid) : 0;
 }
 
-/* The thread has created the pair: take our end, and rewrite the rest of the chain. */
-static int take_pair(struct injection *j, int *own, bool by_path)
+/* The thread has created the pair: take our end, and rewrite the rest of the chain.  @path: by which the object is loaded, or NULL. */
+static int take_pair(struct injection *j, int *own, const char *path)
 {
 	int pair[2], err = chain_read(&j->c, DATUM(j, pair), pair, sizeof(pair));
 	unsigned int i;
@@ -219,7 +219,7 @@ static int take_pair(struct injection *j, int *own, bool by_path)
 	set(j, ENTER, j->g.close, (uint64_t)pair[0], 0, 0);
 	if (j->may_mark && !j->g.entry)
 		chain_mark(&j->c, LOADED);
-	err = by_path ? set_load(j, LOAD_PATH, agents_file_for(j->a, j->g.is_musl)->path) : 0;
+	err = path ? set_load(j, LOAD_PATH, path) : 0;
 	if (!err && j->at_entry && j->g.setenv)
 		err = set_tracer(j);
 	return err ? err : store(j, CLOSE_PEER);
@@ -318,10 +318,23 @@ static int enter(struct injection *j, int own, uint64_t entry)
 	return err;
 }
 
+/* The path of our descriptor of the object, if it is that file for the process: whether that may open it, is seen when it does. */
+static const char *lent_path(const struct injection *j, char *path, size_t size)
+{
+	char rooted[96];
+	struct stat st;
+
+	snprintf(path, size, ABI_AGENT_LENT "%d/fd/%d", (int)getpid(), j->a->preload.fd);
+	snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)j->t->pid, path);
+	return !j->g.is_musl && !stat(rooted, &st) && st.st_dev == j->a->object.dev && st.st_ino == j->a->object.ino ? path : NULL;
+}
+
 int inject(struct injection *j)
 {
-	const char *path = agents_file_for(j->a, j->g.is_musl)->path;
-	bool by_path = !j->g.entry && j->g.sees_object && strlen(path) + sizeof(ABI_AGENT_BROUGHT) <= PATH_ROOM;
+	char lent[64];
+	const char *path = j->g.entry ? NULL : j->g.sees_object ? agents_file_for(j->a, j->g.is_musl)->path :
+								 lent_path(j, lent, sizeof(lent));
+	bool by_path = path && strlen(path) + sizeof(ABI_AGENT_BROUGHT) <= PATH_ROOM;
 	uint64_t entry = j->g.entry;
 	int own = -1, err;
 
@@ -331,7 +344,7 @@ int inject(struct injection *j)
 		return target_fail_errno(j->why, err, "cannot write to process %d", (int)j->t->pid);
 	err = run(j, PAIR);
 	if (!err)
-		err = take_pair(j, &own, by_path);
+		err = take_pair(j, &own, by_path ? path : NULL);
 	if (!err && !entry)
 		err = load(j, own, by_path, &entry);
 	seek_release(j);
