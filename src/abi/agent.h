@@ -37,9 +37,9 @@
 #define ABI_AGENT_HELD "DTAP_AGENT_HELD"
 
 /*
- * What the path in LD_PRELOAD begins with by which a tracer lends the object to a program that does not see its file, under
- * another root: "/proc/PID/fd/N", a descriptor of the tracer's.  The agent takes it out of environ before anybody reads it,
- * since it is gone when the tracer is.
+ * The first part of "/proc/PID/fd/N", a descriptor of the tracer's, by which it lends the object to a program that does not see
+ * its file, under another root.  If the path is in LD_PRELOAD, the agent takes it out of environ before anybody reads it:
+ * it names nothing when the tracer has ended.
  */
 #define ABI_AGENT_LENT "/proc/"
 

@@ -15,8 +15,8 @@
 void environ_take_held(void);
 
 /*
- * As early: if a tracer has lent this object (ABI_AGENT_LENT), or brought it to another root, take it, or the blanks that were left of
- * it, out of environ: its path is soon that of nothing.
+ * At the start, too: if this object was loaded by a path in /proc (ABI_AGENT_LENT), the program is under another root.  Take that
+ * path out of LD_PRELOAD, or the blanks by which the tracer has replaced it.
  */
 void environ_take_lent(void);
 

@@ -334,9 +334,12 @@ static void each_followed(void *ctx, void (*fn)(void *fn_ctx, uint32_t pid), voi
 
 	for (size_t i = 0; i < t->ntargets; i++)
 		fn(fn_ctx, (uint32_t)target_pid(t->targets[i]));
-	for (size_t i = 0; i < n; i++)
-		if (named_by(t, &descs[i]))
-			fn(fn_ctx, named_by(t, &descs[i]));
+	for (size_t i = 0; i < n; i++) {
+		uint32_t pid = named_by(t, &descs[i]);
+
+		if (pid)
+			fn(fn_ctx, pid);
+	}
 }
 
 /* Load the agent into running processes that the script names. */

@@ -236,7 +236,7 @@ static int bring_agent(struct dtap *t)
 		while (!points_is_supplied(points, pid) && stp_next_image(t))
 			;
 		e = supply_settle(t->supply, descs, n, held(t), &err);
-		if (!e && !target_passes_on(held(t)))
+		if (!e && !target_passes_on(held(t)))	/* what it executes would not have it */
 			e = follow(t, &err);
 		add_pid(t, pid);
 	} else if (stp_pid(t)) {

@@ -199,7 +199,7 @@ static void locate_nothing(struct marker *mk)
 		s->args[i] = (struct arch_operand){ .size = 8, .why = "the file could not be read again" };
 }
 
-/* Of all markers at once: the symbols are sorted for it. */
+/* Of all markers at once: the file is opened for it. */
 static void find_rest(struct module *m)
 {
 	struct obj *o = NULL;

@@ -147,8 +147,8 @@ bool probe_wants_programs(const struct probe_desc *desc);
 void probe_set_only(struct probe_set *set, uint32_t pid);
 
 /*
- * From now on a process that descriptions name is looked at once for all of them, which takes 0.1 ms each time; or no longer.
- * What was seen of it is forgotten after a second, and when it executes another program.
+ * With @hold: from now on, a process is looked at once for all descriptions that name it (a look takes 0.1 ms), until it executes
+ * another program, for a second at most.  Without: for each description again.
  */
 void probe_hold(struct probe_set *set, bool hold);
 

@@ -58,11 +58,11 @@ struct python_cache **set_python_cache(struct probe_set *set);
 struct python_seen **set_python_seen(struct probe_set *set);
 void python_seen_free(struct python_seen *seen);	/* not its modules */
 
-/* Interpreters' own markers of Python were found for a session: note it; has it been? */
+/* Does a session use markers of Python that interpreters have themselves?  Not before set_use_own(). */
 void set_use_own(struct probe_set *set);
 bool set_uses_own(const struct probe_set *set);
 
-/* A number for what is seen while it holds (probe_hold); 0: it does not. */
+/* The number of the present probe_hold(); 0: none. */
 uint32_t set_hold(const struct probe_set *set);
 
 /* Note that the agent supplies marker @name (a text of the set) of an interpreter. */

@@ -40,8 +40,7 @@ struct probe_set {
 	} *supplied;			/* supplied by the agent, each once */
 	size_t nsupplied, supplied_cap;
 	bool uses_own;
-	bool holds;
-	uint32_t nholds;
+	uint32_t hold, nholds;		/* the present probe_hold(), by its number, or 0; how many there were */
 	struct pid_file *pid_files;
 	struct ktypes *ktypes;
 	bool ktypes_tried;
@@ -231,13 +230,12 @@ bool probe_is_either(const struct probe_set *set)
 
 void probe_hold(struct probe_set *set, bool hold)
 {
-	set->nholds += hold && !set->holds;
-	set->holds = hold;
+	set->hold = hold ? ++set->nholds : 0;
 }
 
 uint32_t set_hold(const struct probe_set *set)
 {
-	return set->holds ? set->nholds : 0;
+	return set->hold;
 }
 
 void set_use_own(struct probe_set *set)

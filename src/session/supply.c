@@ -50,6 +50,7 @@ struct supply {
 	struct strbuf missing;	/* why it is missing, if it is needed */
 	struct agents *agents;	/* NULL: none needed so far */
 	bool awaited, heard;	/* the command's agent; any agent */
+	bool lives_on;		/* the command, when the session ends: its agent may come yet */
 	pid_t brings;		/* the command, if it has the agent when it goes on */
 	uint64_t loads_by_ms;	/* when its loader has opened the object that is lent to it; 0: none is */
 	bool started, is_starting;
@@ -1368,7 +1369,10 @@ void supply_end(struct supply *s, struct target *command)
 	if (!s || !s->agents || !s->started)
 		return;
 	agents_end(s->agents, ANSWER_MS, count_silent, s);
-	s->heard = s->heard || (command && (await_loader(s, command) || target_poll(command) != TARGET_EXITED));
+	if (s->heard || !command)
+		return;
+	s->heard = await_loader(s, command);
+	s->lives_on = target_poll(command) != TARGET_EXITED;
 }
 
 /* @pid has executed a program, and the session ends before it has looked at that for the last time. */
@@ -1408,7 +1412,7 @@ void supply_free(struct supply *s)
 	if (!s)
 		return;
 	/* For example a set-user-ID program, or a statically linked one. */
-	if (s->started && s->awaited && !s->heard && s->conf.message)
+	if (s->started && s->awaited && !s->heard && !s->lives_on && s->conf.message)
 		s->conf.message(s->conf.ctx, "the command ended without having loaded the agent: the agent's markers have "
 				"not fired");
 	for (size_t i = 0; i < s->nwanted; i++)

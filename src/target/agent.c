@@ -103,6 +103,19 @@ const struct agents_file *agents_file_for(const struct agents *a, bool is_musl)
 	return is_musl ? &a->musl : &a->object;
 }
 
+/* A descriptor of the file that was taken, not of what has come to its path since; -1: there is none. */
+static int open_taken(const struct agents_file *f)
+{
+	int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) || st.st_dev != f->dev || st.st_ino != f->ino)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx, struct strbuf *why)
 {
 	struct agents *a = calloc(1, sizeof(*a));
@@ -124,7 +137,7 @@ int agents_new(struct agents **ret, const char *object, agents_fn *fn, void *ctx
 	a->environ[0] = a->env;
 	a->preload = (struct target_preload){
 		.path = strpbrk(a->object.path, NOT_IN_PRELOAD) ? NULL : a->object.path, .environ = a->environ,
-		.fd = open(a->object.path, O_RDONLY | O_CLOEXEC),
+		.fd = open_taken(&a->object),
 	};
 	*ret = a;
 	return 0;

@@ -354,15 +354,9 @@ static bool has_shadow_stack(const char *status)
 static bool sees_object(const struct agents_file *object, const struct target *t, const char *status)
 {
 	const char *uid = proc_status_field(status, "Uid");
-	struct strbuf rooted = { 0 };
-	struct stat st;
-	bool ret;
 
-	strbuf_printf(&rooted, "/proc/%d/root%s", (int)t->pid, object->path ? object->path : "");
-	ret = uid && strtoul(uid, NULL, 10) == geteuid() && !stat(strbuf_str(&rooted), &st) && st.st_dev == object->dev &&
-	      st.st_ino == object->ino;
-	strbuf_fini(&rooted);
-	return ret;
+	return object->path && uid && strtoul(uid, NULL, 10) == geteuid() &&
+	       preload_sees(t->pid, object->path, object->dev, object->ino);
 }
 
 /* The file of the program that it runs; 0 and 0 if it has ended. */

@@ -44,8 +44,9 @@ void guest_fini(struct guest *g);
 bool guest_is_starting(const struct guest *g);
 
 /*
- * Is @g still true of process @t, whose mappings are @now?  That is so if it runs the same program and the anchors are
- * in the same mappings of the same files, and no object has come since.  Then @g takes over @now.  @status: its status (proc_pid_status(5)).
+ * Is @g still true of process @t, whose mappings are @now and whose status is @status (proc_pid_status(5))?  That is so if it
+ * runs the same program and the anchors are in the same mappings of the same files, and no object has come since.  Then @g
+ * takes over @now.
  */
 bool guest_holds(const struct agents *a, const struct target *t, struct guest *g, struct target_maps *now, const char *status);
 

@@ -318,24 +318,21 @@ static int enter(struct injection *j, int own, uint64_t entry)
 	return err;
 }
 
-/* The path of our descriptor of the object, if it is that file for the process: whether that may open it, is seen when it does. */
-static const char *lent_path(const struct injection *j, char *path, size_t size)
+/* The path by which the process may see the object, or NULL.  Our descriptor's is tried: the process may have the rights to open it. */
+static const char *path_there(const struct injection *j, char lent[PRELOAD_LENT_PATH])
 {
-	char rooted[96];
-	struct stat st;
+	const char *path = agents_file_for(j->a, j->g.is_musl)->path;
 
-	snprintf(path, size, ABI_AGENT_LENT "%d/fd/%d", (int)getpid(), j->a->preload.fd);
-	snprintf(rooted, sizeof(rooted), "/proc/%d/root%s", (int)j->t->pid, path);
-	return !j->g.is_musl && !stat(rooted, &st) && st.st_dev == j->a->object.dev && st.st_ino == j->a->object.ino ? path : NULL;
+	if (j->g.sees_object)
+		return strlen(path) + sizeof(ABI_AGENT_BROUGHT) <= PATH_ROOM ? path : NULL;
+	return !j->g.is_musl && preload_lent_path(&j->a->preload, j->t->pid, lent) ? lent : NULL;
 }
 
 int inject(struct injection *j)
 {
-	char lent[64];
-	const char *path = j->g.entry ? NULL : j->g.sees_object ? agents_file_for(j->a, j->g.is_musl)->path :
-								 lent_path(j, lent, sizeof(lent));
-	bool by_path = path && strlen(path) + sizeof(ABI_AGENT_BROUGHT) <= PATH_ROOM;
+	char lent[PRELOAD_LENT_PATH];
 	uint64_t entry = j->g.entry;
+	const char *path = entry ? NULL : path_there(j, lent);
 	int own = -1, err;
 
 	write_chain(j);
@@ -344,9 +341,9 @@ int inject(struct injection *j)
 		return target_fail_errno(j->why, err, "cannot write to process %d", (int)j->t->pid);
 	err = run(j, PAIR);
 	if (!err)
-		err = take_pair(j, &own, by_path ? path : NULL);
+		err = take_pair(j, &own, path);
 	if (!err && !entry)
-		err = load(j, own, by_path, &entry);
+		err = load(j, own, path != NULL, &entry);
 	seek_release(j);
 	if (!err && !j->at_entry)
 		err = enter(j, own, entry);

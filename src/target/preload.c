@@ -77,20 +77,26 @@ char **preload_environ(const struct target_preload *p)
 	return ret;
 }
 
-/* Is @path for the program the file that @object is for us, and the program one for this machine? */
-static bool sees(const struct target *t, const char *object, const char *path)
+bool preload_sees(pid_t pid, const char *path, uint64_t dev, uint64_t ino)
+{
+	struct strbuf rooted = { 0 };
+	struct stat st;
+	bool ret;
+
+	strbuf_printf(&rooted, "/proc/%d/root%s", (int)pid, path);
+	ret = !stat(strbuf_str(&rooted), &st) && st.st_dev == dev && st.st_ino == ino;
+	strbuf_fini(&rooted);
+	return ret;
+}
+
+/* Is the program one for this machine?  True also where it cannot be read. */
+static bool is_for_machine(const struct target *t)
 {
 	const struct arch *arch = arch_host();
 	struct target_image image;
-	struct strbuf rooted = { 0 };
-	struct stat ours, theirs;
-	bool ret;
+	bool ret = true;
 
-	strbuf_printf(&rooted, "/proc/%d/root%s", (int)t->pid, path);
-	ret = !stat(object, &ours) && !stat(strbuf_str(&rooted), &theirs) && ours.st_dev == theirs.st_dev &&
-	      ours.st_ino == theirs.st_ino;
-	strbuf_fini(&rooted);
-	if (ret && !target_image(t, &image, NULL)) {
+	if (!target_image(t, &image, NULL)) {
 		ret = arch && image.machine == arch->e_machine;
 		target_image_fini(&image);
 	}
@@ -99,7 +105,9 @@ static bool sees(const struct target *t, const char *object, const char *path)
 
 bool preload_loads(const struct target *t, const char *path)
 {
-	return sees(t, path, path);
+	struct stat st;
+
+	return !stat(path, &st) && preload_sees(t->pid, path, st.st_dev, st.st_ino) && is_for_machine(t);
 }
 
 /* Write @path and blanks over @len bytes at @addr, at least as many as it has. */
@@ -116,15 +124,20 @@ static bool overwrite(pid_t pid, uint64_t addr, size_t len, const char *path)
 	return ret;
 }
 
-/* May the program open our descriptor, and is there room for its path?  It may if it has all our rights (ptrace(2), access mode checking). */
-static bool can_borrow(const struct target *t, char *path, size_t size)
+bool preload_lent_path(const struct target_preload *p, pid_t pid, char path[PRELOAD_LENT_PATH])
 {
-	const struct target_preload *p = t->preload;
+	struct stat st;
+
+	snprintf(path, PRELOAD_LENT_PATH, ABI_AGENT_LENT "%d/fd/%d", (int)getpid(), p->fd);
+	return !fstat(p->fd, &st) && preload_sees(pid, path, st.st_dev, st.st_ino);
+}
+
+/* Has the program all our rights, which it needs to open a descriptor of ours (ptrace(2), access mode checking)? */
+static bool has_our_rights(const struct target *t)
+{
 	struct domain own, theirs;
 
-	if (p->fd < 0 || snprintf(path, size, ABI_AGENT_LENT "%d/fd/%d", (int)getpid(), p->fd) > (int)strlen(p->path))
-		return false;
-	return sees(t, p->path, path) && !domain_of(getpid(), &own) && !domain_of(t->pid, &theirs) && domain_same(&own, &theirs);
+	return !domain_of(getpid(), &own) && !domain_of(t->pid, &theirs) && domain_same(&own, &theirs);
 }
 
 void preload_fit(struct target *t)
@@ -162,10 +175,14 @@ out:
 
 bool target_lend(struct target *t)
 {
-	char path[64];
+	char path[PRELOAD_LENT_PATH];
+	size_t room;
 
-	if (t->state == TARGET_AT_EXEC && !t->is_moving && t->blanks && !target_auxv(t, AT_SECURE) && can_borrow(t, path, sizeof(path)) &&
-	    overwrite(t->pid, t->blanks, strlen(t->preload->path), path))
+	if (t->state != TARGET_AT_EXEC || t->is_moving || !t->blanks || target_auxv(t, AT_SECURE) ||
+	    !preload_lent_path(t->preload, t->pid, path) || !is_for_machine(t) || !has_our_rights(t))
+		return false;
+	room = strlen(t->preload->path);
+	if (strlen(path) <= room && overwrite(t->pid, t->blanks, room, path))
 		t->brings = t->is_lent = true;
 	return t->is_lent;
 }

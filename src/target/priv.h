@@ -68,6 +68,17 @@ char **preload_environ(const struct target_preload *p);
 /* preload.c: is @path the same file for the program as for us, and the program one for this machine? */
 bool preload_loads(const struct target *t, const char *path);
 
+/* preload.c: is @path, below the root of process @pid, the file of that device and inode (stat(2))? */
+bool preload_sees(pid_t pid, const char *path, uint64_t dev, uint64_t ino);
+
+enum { PRELOAD_LENT_PATH = 40 };
+
+/*
+ * preload.c: the path by which another process opens @p's descriptor of the object (abi/agent.h, ABI_AGENT_LENT).  False: it is not
+ * that file for process @pid.  Whether that has the rights to open it is another question.
+ */
+bool preload_lent_path(const struct target_preload *p, pid_t pid, char path[PRELOAD_LENT_PATH]);
+
 /* preload.c: for a target that is AT_EXEC, remove the object from LD_PRELOAD if the program cannot load it.  Sets t->brings. */
 void preload_fit(struct target *t);
 

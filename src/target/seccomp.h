@@ -15,9 +15,10 @@ struct strbuf;
 
 /*
  * Check the filters of thread @tid of process @pid, which this thread has stopped by ptrace, and whose status
- * (proc_pid_status(5)) is @status.  0: all calls that the agent needs (abi/calls.def) are allowed or fail with an error; the groups of optional calls that would be fatal are
- * added to *@forbidden.  -EPERM, explained in @why: a needed call would kill the process, or is trapped; or the filters
- * cannot be read (that takes CAP_SYS_ADMIN and CONFIG_CHECKPOINT_RESTORE) and are not the same as this process's own.
+ * (proc_pid_status(5)) is @status.  0: all calls that the agent needs (abi/calls.def) are allowed or fail with an error;
+ * the groups of optional calls that would be fatal are added to *@forbidden.  -EPERM, explained in @why: a needed call would
+ * kill the process, or is trapped; or the filters cannot be read (that takes CAP_SYS_ADMIN and CONFIG_CHECKPOINT_RESTORE) and
+ * are not the same as this process's own.
  */
 int seccomp_check(pid_t pid, pid_t tid, const char *status, bool is_musl, uint32_t *forbidden, struct strbuf *why);
 

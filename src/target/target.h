@@ -30,7 +30,7 @@ struct target;
 /* An object that a created target is to load by LD_PRELOAD, and other variables for its environment. */
 struct target_preload {
 	const char *path;		/* goes in front of the present value of LD_PRELOAD; or NULL */
-	int fd;				/* of the object, which a program under another root opens by /proc; -1: none */
+	int fd;				/* a descriptor of the object (target_lend); -1: none */
 	const char *const *environ;	/* "NAME=VALUE", terminated by NULL; or NULL */
 };
 
@@ -143,14 +143,14 @@ bool target_image_only_execs(const struct target *t);
  */
 bool target_brings(const struct target *t);
 
+/* Do the programs that it executes load the object, too?  Not if it was lent. */
+bool target_passes_on(const struct target *t);
+
 /*
- * Let a program under another root, which is AT_EXEC, load the object nevertheless, if it can: from a descriptor of this process
- * (abi/agent.h, ABI_AGENT_LENT), which must stay open until it has done so.  True: it will.
+ * Lend the object to a program under another root, which is AT_EXEC: its loader opens the preload's descriptor (abi/agent.h,
+ * ABI_AGENT_LENT), which must stay open until it has done so.  False: it cannot.
  */
 bool target_lend(struct target *t);
-
-/* And the programs that this one executes, do they?  Not those of one that has it from the tracer's descriptor. */
-bool target_passes_on(const struct target *t);
 
 /* Page in the data of the held target's program, at most 4096 pages, so that a probe in the kernel can read it. */
 void target_warm(const struct target *t);
